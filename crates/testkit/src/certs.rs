@@ -1,0 +1,184 @@
+//! A certificate authority for one server, and the certificates it signs, all made by the `openssl`
+//! command.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    command::{command, run},
+    error::{Result, cannot},
+};
+
+/// Extensions by the purpose of a certificate. A server's may also be a client's: etcd dials itself
+/// with it.
+const OPENSSL_CONFIG: &str = "\
+[req]
+distinguished_name = dn
+prompt = no
+[dn]
+[ca]
+basicConstraints = critical, CA:true
+keyUsage = critical, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
+[server]
+basicConstraints = critical, CA:false
+keyUsage = critical, digitalSignature
+extendedKeyUsage = serverAuth, clientAuth
+subjectAltName = IP:127.0.0.1, DNS:localhost
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+[client]
+basicConstraints = critical, CA:false
+keyUsage = critical, digitalSignature
+extendedKeyUsage = clientAuth
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+";
+
+/// Long enough for any test, even one with its clock set forward.
+const DAYS: &str = "3650";
+
+/// A certificate authority whose files are in one folder.
+#[derive(Debug)]
+pub(crate) struct Authority {
+    folder: PathBuf,
+    pair: KeyPair,
+}
+
+/// The files of a certificate and its key, both PEM; the key is PKCS #8 and only its owner may read
+/// it.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyPair {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+impl Authority {
+    /// Makes a new authority in a folder that exists.
+    pub(crate) fn create(folder: &Path) -> Result<Self> {
+        let config = folder.join("openssl.cnf");
+        fs::write(&config, OPENSSL_CONFIG)
+            .map_err(cannot(format!("write {}", config.display())))?;
+        let pair = issue(folder, "ca", "/CN=tortie-testkit-ca", None)?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            pair,
+        })
+    }
+
+    /// The authority's own certificate.
+    pub(crate) fn cert(&self) -> &Path {
+        &self.pair.cert
+    }
+
+    /// A certificate for a server on 127.0.0.1 alias localhost.
+    pub(crate) fn server(&self) -> Result<KeyPair> {
+        issue(&self.folder, "server", "/CN=localhost", Some(&self.pair))
+    }
+
+    /// A certificate for a client. Its name is of no etcd user, so it gives no rights where
+    /// passwords are asked for.
+    pub(crate) fn client(&self) -> Result<KeyPair> {
+        issue(
+            &self.folder,
+            "client",
+            "/CN=tortie-testkit-client",
+            Some(&self.pair),
+        )
+    }
+}
+
+/// An RSA key to sign service account tokens with, which kube-apiserver wants.
+pub(crate) fn rsa_key(folder: &Path, name: &str) -> Result<PathBuf> {
+    let path = folder.join(name);
+    let mut openssl = command("openssl", folder)?;
+    openssl.args([
+        "genpkey",
+        "-quiet",
+        "-algorithm",
+        "RSA",
+        "-pkeyopt",
+        "rsa_keygen_bits:2048",
+        "-out",
+    ]);
+    openssl.arg(&path);
+    run(openssl, b"")?.into_stdout()?;
+    Ok(path)
+}
+
+/// Makes `PURPOSE.crt` and `PURPOSE.key`, signed by the authority or else by itself.
+fn issue(folder: &Path, purpose: &str, subject: &str, ca: Option<&KeyPair>) -> Result<KeyPair> {
+    let pair = KeyPair {
+        cert: folder.join(format!("{purpose}.crt")),
+        key: folder.join(format!("{purpose}.key")),
+    };
+    let mut openssl = command("openssl", folder)?;
+    openssl.args([
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+    ]);
+    openssl.args([
+        "-noenc",
+        "-sha256",
+        "-days",
+        DAYS,
+        "-subj",
+        subject,
+        "-extensions",
+        purpose,
+    ]);
+    openssl.arg("-config").arg(folder.join("openssl.cnf"));
+    openssl
+        .arg("-keyout")
+        .arg(&pair.key)
+        .arg("-out")
+        .arg(&pair.cert);
+    if let Some(ca) = ca {
+        openssl.arg("-CA").arg(&ca.cert).arg("-CAkey").arg(&ca.key);
+    }
+    run(openssl, b"")?.into_stdout()?;
+    Ok(pair)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn verify(folder: &Path, ca: &Path, purpose: &str, cert: &Path) -> bool {
+        let mut openssl = command("openssl", folder).unwrap();
+        openssl.args([
+            "verify",
+            "-x509_strict",
+            "-verify_ip",
+            "127.0.0.1",
+            "-purpose",
+            purpose,
+        ]);
+        openssl.arg("-CAfile").arg(ca).arg(cert);
+        run(openssl, b"").unwrap().success()
+    }
+
+    #[test]
+    fn certificates_are_for_their_purpose_and_keys_are_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let ca = Authority::create(folder).unwrap();
+        let (server, client) = (ca.server().unwrap(), ca.client().unwrap());
+        assert!(verify(folder, ca.cert(), "sslserver", &server.cert));
+        assert!(!verify(folder, ca.cert(), "sslserver", &client.cert));
+        for key in [&server.key, &client.key, &ca.pair.key] {
+            assert_eq!(
+                fs::metadata(key).unwrap().permissions().mode() & 0o777,
+                0o600
+            );
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Starts a kube-apiserver 1.20 on an etcd of its own, and runs `kubectl` against it.
+//!
+//! There are no controllers, no scheduler and no nodes: objects stay as they are written. RBAC is
+//! on; the token is of a member of `system:masters`. The `ServiceAccount` admission plugin is off,
+//! because nobody would create the accounts that pods would need.
+
+use std::{
+    env,
+    fs::{File, OpenOptions},
+    io::{Read as _, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use crate::{
+    certs::{self, Authority},
+    command::{Output, command, require, run},
+    error::{Result, cannot},
+    etcd::Etcd,
+    server::{self, Server},
+};
+
+/// The name of the binary that `setup/test-deps` builds.
+const BINARY: &str = "kube-apiserver-1.20.2";
+
+/// A running kube-apiserver with no objects but its own. It ends when it is dropped.
+#[derive(Debug)]
+pub struct KubeApiServer {
+    // Before etcd: dropped first, so that it does not complain about a missing etcd.
+    server: Server,
+    etcd: Etcd,
+    url: String,
+    token: String,
+    ca: PathBuf,
+    kubeconfig: PathBuf,
+}
+
+// === impl KubeApiServer ===
+
+impl KubeApiServer {
+    /// Starts etcd and kube-apiserver, and waits until its namespaces are there.
+    pub fn start() -> Result<Self> {
+        require("kubectl")?;
+        require(cached_binary())?;
+        // Each attempt has an empty etcd: an earlier one may have written to its own.
+        server::on_free_port(|port| Self::start_on(port, Etcd::start()?))
+    }
+
+    /// One kube-apiserver for the whole process, started on first use. It ends, and its folder
+    /// goes, when the process ends.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Result<KubeApiServer>> = OnceLock::new();
+        match SHARED.get_or_init(Self::start) {
+            Ok(server) => server,
+            Err(error) => panic!("no kube-apiserver for the tests: {error:?}"),
+        }
+    }
+
+    /// Where clients connect to: `https://127.0.0.1:PORT`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The bearer token of a user in the group `system:masters`.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The certificate of the authority that signed the server's certificate.
+    pub fn ca(&self) -> &Path {
+        &self.ca
+    }
+
+    /// A kubeconfig with the address, the authority and the token.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The etcd that holds its objects, under `/registry`.
+    pub fn etcd(&self) -> &Etcd {
+        &self.etcd
+    }
+
+    /// The server's process id.
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
+    /// The temporary folder with everything the server and `kubectl` write.
+    pub fn folder(&self) -> &Path {
+        self.server.folder()
+    }
+
+    /// What the server has logged.
+    pub fn log(&self) -> Result<String> {
+        self.server.log()
+    }
+
+    /// Runs `kubectl`. An error says that it did not run; whether it succeeded is in the
+    /// [`Output`].
+    pub fn kubectl(&self, args: &[&str]) -> Result<Output> {
+        self.kubectl_stdin(args, "")
+    }
+
+    /// Runs `kubectl` with a standard input, as for `apply -f -`.
+    pub fn kubectl_stdin(&self, args: &[&str], input: &str) -> Result<Output> {
+        // Its HOME is the temporary folder, so its discovery cache is too.
+        let mut kubectl = command("kubectl", self.folder())?;
+        kubectl.arg("--kubeconfig").arg(&self.kubeconfig).args(args);
+        run(kubectl, input.as_bytes())
+    }
+
+    fn start_on(port: u16, etcd: Etcd) -> Result<Self> {
+        let folder = server::folder("kube-apiserver")?;
+        let path = folder.path();
+        let url = format!("https://127.0.0.1:{port}");
+        let authority = Authority::create(path)?;
+        let pair = authority.server()?;
+        let signer = certs::rsa_key(path, "service-account.key")?;
+        let token = random_token()?;
+        let tokens = path.join("tokens.csv");
+        write_private(&tokens, &format!("{token},admin,1,\"system:masters\"\n"))?;
+        let kubeconfig = path.join("kubeconfig");
+        write_private(
+            &kubeconfig,
+            &kubeconfig_text(&url, authority.cert(), &token),
+        )?;
+
+        let mut apiserver = command(cached_binary(), path)?;
+        apiserver.arg(format!("--etcd-servers={}", etcd.endpoint()));
+        apiserver
+            .arg("--bind-address=127.0.0.1")
+            .arg(format!("--secure-port={port}"));
+        apiserver.arg("--cert-dir").arg(path);
+        apiserver.arg("--tls-cert-file").arg(pair.cert);
+        apiserver.arg("--tls-private-key-file").arg(pair.key);
+        apiserver.arg("--token-auth-file").arg(tokens);
+        apiserver.arg("--service-account-key-file").arg(&signer);
+        apiserver
+            .arg("--service-account-signing-key-file")
+            .arg(signer);
+        apiserver.arg("--service-account-issuer=https://kubernetes.default.svc");
+        apiserver.arg("--service-cluster-ip-range=10.96.0.0/16");
+        apiserver.arg("--authorization-mode=RBAC");
+        apiserver.arg("--disable-admission-plugins=ServiceAccount");
+
+        let ca = authority.cert().to_owned();
+        let server = Server::start("kube-apiserver", folder, &apiserver)?;
+        let apiserver = Self {
+            server,
+            etcd,
+            url,
+            token,
+            ca,
+            kubeconfig,
+        };
+        apiserver
+            .server
+            .wait_ready(|log| apiserver.objection(log))?;
+        Ok(apiserver)
+    }
+
+    /// Why it is not ready. Its certificate is signed by an authority of its own, so no other
+    /// server's answer can be taken for its.
+    fn objection(&self, log: &str) -> Result<(), String> {
+        if !log.contains("Serving securely on") {
+            return Err("it does not serve yet".to_owned());
+        }
+        // The namespace `default` is made a moment after the server calls itself ready.
+        for question in [
+            &["get", "--raw=/readyz"][..],
+            &["get", "namespace", "default"],
+        ] {
+            let answer = self.kubectl(question).and_then(Output::into_stdout);
+            answer.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// Where `setup/test-deps` puts it.
+fn cached_binary() -> PathBuf {
+    let folder = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let cache = folder("XDG_CACHE_HOME")
+        .unwrap_or_else(|| folder("HOME").unwrap_or_default().join(".cache"));
+    cache.join("tortie").join(BINARY)
+}
+
+fn kubeconfig_text(url: &str, ca: &Path, token: &str) -> String {
+    let ca = ca.display();
+    format!(
+        r#"apiVersion: v1
+kind: Config
+clusters:
+- name: testkit
+  cluster:
+    server: "{url}"
+    certificate-authority: "{ca}"
+users:
+- name: admin
+  user:
+    token: "{token}"
+contexts:
+- name: testkit
+  context:
+    cluster: testkit
+    user: admin
+current-context: testkit
+"#
+    )
+}
+
+/// Any process on this machine can reach the port, so the token is a secret.
+fn random_token() -> Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(cannot("read /dev/urandom"))?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
+
+fn write_private(path: &Path, text: &str) -> Result<()> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(cannot(format!("write {}", path.display())))
+}

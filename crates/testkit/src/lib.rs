@@ -1,0 +1,41 @@
+//! Real servers for tests: etcd and kube-apiserver, and the reference data that tests compare with.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), tortie_testkit::Error> {
+//! let etcd = tortie_testkit::Etcd::start()?;
+//! etcd.etcdctl(&["put", "/calico/a", "1"])?;
+//!
+//! let cluster = tortie_testkit::KubeApiServer::shared();
+//! cluster.kubectl(&["get", "namespaces"])?.into_stdout()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Everything here blocks and names no async runtime. `setup/test-deps` installs and builds what it
+//! starts.
+//!
+//! # Invariants
+//! - A server listens on a free port of 127.0.0.1 and keeps all it writes in one temporary folder.
+//! - It ends with its value, and also with the test's process, however that ends: see the private
+//!   module `server`.
+//! - Nothing of the user's environment reaches a server or a client: no `ETCDCTL_…`, no
+//!   `KUBECONFIG`, no proxy, no `HOME`.
+//!
+//! # One server for many tests
+//! [`Etcd::shared`] and [`KubeApiServer::shared`] start one server per process. `cargo test` runs
+//! the tests of one file in one process, so they share it and have to use names of their own;
+//! nextest gives each test a process, and so each its own server.
+
+mod certs;
+mod command;
+mod error;
+mod etcd;
+mod kube_api_server;
+mod server;
+mod vectors;
+
+pub use command::Output;
+pub use error::{Error, Result};
+pub use etcd::{Etcd, EtcdConfig, Tls};
+pub use kube_api_server::KubeApiServer;
+pub use vectors::{crds_dir, vectors};
