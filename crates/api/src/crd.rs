@@ -42,7 +42,11 @@ impl Group {
 
 /// The manifests of all kinds that have one, in alphabetical order.
 pub fn manifests(group: Group) -> Vec<Value> {
-    Kind::ALL.iter().filter(|kind| kind.has_crd()).map(|kind| manifest(*kind, group)).collect()
+    Kind::ALL
+        .iter()
+        .filter(|kind| kind.has_crd())
+        .map(|kind| manifest(*kind, group))
+        .collect()
 }
 
 /// The manifest of one kind.
@@ -92,11 +96,17 @@ fn manifest(kind: Kind, group: Group) -> Value {
 }
 
 fn object_schema(kind: Kind, group: Group) -> Value {
-    let Shape::Struct(fields) = &schema::of(kind).shape else { return json!({"type": "object"}) };
+    let Shape::Struct(fields) = &schema::of(kind).shape else {
+        return json!({"type": "object"});
+    };
     let mut properties = Map::new();
     for (name, node) in &fields.known {
         // Kubernetes has its own schema for metadata.
-        let schema = if name == "metadata" { json!({"type": "object"}) } else { print(node) };
+        let schema = if name == "metadata" {
+            json!({"type": "object"})
+        } else {
+            print(node)
+        };
         properties.insert(name.clone(), schema);
     }
     let mut result = json!({"type": "object", "properties": properties});
@@ -113,7 +123,11 @@ fn object_schema(kind: Kind, group: Group) -> Value {
     }
     if group == Group::V1 && kind == Kind::IpamConfiguration {
         // The older group leaves the defaults to the reader.
-        for field in result["properties"]["spec"]["properties"].as_object_mut().into_iter().flatten() {
+        for field in result["properties"]["spec"]["properties"]
+            .as_object_mut()
+            .into_iter()
+            .flatten()
+        {
             if let Some(field) = field.1.as_object_mut() {
                 field.remove("default");
             }
@@ -133,7 +147,9 @@ fn print(node: &Node) -> Value {
             "x-kubernetes-int-or-string": true,
         }),
         Shape::Text(rules) => print_text(rules),
-        Shape::List { items, min, max, .. } => {
+        Shape::List {
+            items, min, max, ..
+        } => {
             let mut list = json!({"type": "array", "items": print(items)});
             set(&mut list, "minItems", *min);
             set(&mut list, "maxItems", *max);
@@ -157,8 +173,11 @@ fn print(node: &Node) -> Value {
 }
 
 fn print_struct(fields: &Fields) -> Value {
-    let properties: Map<String, Value> =
-        fields.known.iter().map(|(name, node)| (name.clone(), print(node))).collect();
+    let properties: Map<String, Value> = fields
+        .known
+        .iter()
+        .map(|(name, node)| (name.clone(), print(node)))
+        .collect();
     let mut result = json!({"type": "object"});
     if !properties.is_empty() {
         result["properties"] = Value::Object(properties);
@@ -176,11 +195,17 @@ fn print_struct(fields: &Fields) -> Value {
 fn print_number(kind: &str, bounds: &Bounds) -> Value {
     let mut result = json!({"type": kind});
     // The formats that Kubernetes knows; Rust's unsigned ones say no more than their limits.
-    let format = bounds.format.as_deref().filter(|format| ["int32", "int64"].contains(format));
+    let format = bounds
+        .format
+        .as_deref()
+        .filter(|format| ["int32", "int64"].contains(format));
     set(&mut result, "format", format.filter(|_| kind == "integer"));
     for (keyword, bound) in [("minimum", bounds.min), ("maximum", bounds.max)] {
         if let Some(bound) = bound {
-            #[expect(clippy::cast_possible_truncation, reason = "bounds are whole and below 2^53")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "bounds are whole and below 2^53"
+            )]
             let whole = bound as i64;
             result[keyword] = json!(whole);
         }
@@ -192,9 +217,20 @@ fn print_text(rules: &TextRules) -> Value {
     let mut result = json!({"type": "string"});
     set(&mut result, "minLength", rules.min);
     set(&mut result, "maxLength", rules.max);
-    set(&mut result, "pattern", rules.pattern.as_ref().map(regex::Regex::as_str));
+    set(
+        &mut result,
+        "pattern",
+        rules.pattern.as_ref().map(regex::Regex::as_str),
+    );
     // Kubernetes' own durations are stricter than Go's, so the format stays ours.
-    set(&mut result, "format", rules.format.as_deref().filter(|format| *format != "duration"));
+    set(
+        &mut result,
+        "format",
+        rules
+            .format
+            .as_deref()
+            .filter(|format| *format != "duration"),
+    );
     result
 }
 
@@ -214,19 +250,29 @@ fn printer_columns(kind: Kind) -> &'static [PrinterColumn] {
     const NODE: PrinterColumn = ("Node", "string", ".spec.node");
     const CIDR: PrinterColumn = ("CIDR", "string", ".spec.cidr");
     match kind {
-        Kind::NetworkPolicy | Kind::StagedNetworkPolicy | Kind::StagedGlobalNetworkPolicy => &[TIER, ORDER],
+        Kind::NetworkPolicy | Kind::StagedNetworkPolicy | Kind::StagedGlobalNetworkPolicy => {
+            &[TIER, ORDER]
+        }
         Kind::GlobalNetworkPolicy => &[TIER, ORDER, AGE],
         Kind::Tier => &[
             ("Order", "integer", ".spec.order"),
             ("DefaultAction", "string", ".spec.defaultAction"),
-            ("Status", "string", ".status.conditions[?(@.type=='Ready')].reason"),
+            (
+                "Status",
+                "string",
+                ".status.conditions[?(@.type=='Ready')].reason",
+            ),
         ],
         Kind::IpPool => &[
             CIDR,
             ("VXLAN", "string", ".spec.vxlanMode"),
             ("IPIP", "string", ".spec.ipipMode"),
             ("NAT", "boolean", ".spec.natOutgoing"),
-            ("Allocatable", "string", ".status.conditions[?(@.type=='Allocatable')].status"),
+            (
+                "Allocatable",
+                "string",
+                ".status.conditions[?(@.type=='Allocatable')].status",
+            ),
             AGE,
         ],
         Kind::HostEndpoint => &[NODE, ("Interface", "string", ".spec.interfaceName")],

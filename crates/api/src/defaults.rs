@@ -58,6 +58,28 @@ pub(crate) fn apply(resource: &mut Resource) {
     }
 }
 
+/// Completes what older versions may have stored: the tier label of policies, and defaults of tiers and pools.
+pub(crate) fn apply_on_read(resource: &mut Resource) {
+    match resource {
+        Resource::NetworkPolicy(policy) => label_with_tier_if_missing(&mut policy.metadata),
+        Resource::GlobalNetworkPolicy(policy) => label_with_tier_if_missing(&mut policy.metadata),
+        Resource::StagedNetworkPolicy(policy) => label_with_tier_if_missing(&mut policy.metadata),
+        Resource::StagedGlobalNetworkPolicy(policy) => {
+            label_with_tier_if_missing(&mut policy.metadata);
+        }
+        Resource::Tier(tier) => default_tier(tier),
+        Resource::IpPool(pool) => default_pool(&mut pool.spec),
+        _ => {}
+    }
+}
+
+fn label_with_tier_if_missing(metadata: &mut Metadata) {
+    metadata
+        .labels
+        .entry(TIER_LABEL.to_owned())
+        .or_insert_with(|| DEFAULT_TIER.to_owned());
+}
+
 /// A policy without types applies to the directions that it has rules for, and to ingress if it has none.
 fn default_types(ingress: &[Rule], egress: &[Rule], types: &mut Vec<PolicyType>) {
     if !types.is_empty() {
@@ -73,7 +95,9 @@ fn default_types(ingress: &[Rule], egress: &[Rule], types: &mut Vec<PolicyType>)
 
 fn label_with_tier(metadata: &mut Metadata, tier: &str) {
     let tier = if tier.is_empty() { DEFAULT_TIER } else { tier };
-    metadata.labels.insert(TIER_LABEL.to_owned(), tier.to_owned());
+    metadata
+        .labels
+        .insert(TIER_LABEL.to_owned(), tier.to_owned());
 }
 
 fn default_tier(tier: &mut Tier) {
@@ -98,28 +122,38 @@ fn default_pool(pool: &mut IpPoolSpec) {
     }
     pool.ipip_mode.get_or_insert(IpipMode::Never);
     pool.vxlan_mode.get_or_insert(VxlanMode::Never);
-    pool.assignment_mode.get_or_insert(AssignmentMode::Automatic);
+    pool.assignment_mode
+        .get_or_insert(AssignmentMode::Automatic);
 }
 
 fn default_felix(spec: &mut FelixConfigurationSpec) {
     spec.floating_ips.get_or_insert(FloatingIpType::Disabled);
-    spec.bpf_connect_time_load_balancing.get_or_insert(BpfConnectTimeLbType::Tcp);
-    spec.bpf_host_networked_nat_without_ctlb.get_or_insert(BpfHostNetworkedNatType::Enabled);
+    spec.bpf_connect_time_load_balancing
+        .get_or_insert(BpfConnectTimeLbType::Tcp);
+    spec.bpf_host_networked_nat_without_ctlb
+        .get_or_insert(BpfHostNetworkedNatType::Enabled);
     // The older switch wins over the two that replaced it.
     if let Some(enabled) = spec.bpf_connect_time_load_balancing_enabled {
         spec.bpf_host_networked_nat_without_ctlb = Some(BpfHostNetworkedNatType::Disabled);
-        spec.bpf_connect_time_load_balancing =
-            Some(if enabled { BpfConnectTimeLbType::Enabled } else { BpfConnectTimeLbType::Disabled });
+        spec.bpf_connect_time_load_balancing = Some(if enabled {
+            BpfConnectTimeLbType::Enabled
+        } else {
+            BpfConnectTimeLbType::Disabled
+        });
     }
 }
 
 fn default_controllers(spec: &mut KubeControllersConfigurationSpec) {
-    spec.prometheus_metrics_port.get_or_insert(DEFAULT_CONTROLLERS_METRICS_PORT);
+    spec.prometheus_metrics_port
+        .get_or_insert(DEFAULT_CONTROLLERS_METRICS_PORT);
     if let Some(node) = &mut spec.controllers.node {
-        node.leak_grace_period.get_or_insert(DEFAULT_LEAK_GRACE_PERIOD);
+        node.leak_grace_period
+            .get_or_insert(DEFAULT_LEAK_GRACE_PERIOD);
     }
     if let Some(load_balancer) = &mut spec.controllers.load_balancer {
-        load_balancer.assign_ips.get_or_insert(AssignIps::AllServices);
+        load_balancer
+            .assign_ips
+            .get_or_insert(AssignIps::AllServices);
     }
 }
 
@@ -131,6 +165,12 @@ fn default_endpoint(endpoint: &mut WorkloadEndpoint) {
         endpoint.metadata.name = name;
     }
     let labels = &mut endpoint.metadata.labels;
-    labels.insert("projectcalico.org/namespace".to_owned(), endpoint.metadata.namespace.clone());
-    labels.insert("projectcalico.org/orchestrator".to_owned(), endpoint.spec.orchestrator.clone());
+    labels.insert(
+        "projectcalico.org/namespace".to_owned(),
+        endpoint.metadata.namespace.clone(),
+    );
+    labels.insert(
+        "projectcalico.org/orchestrator".to_owned(),
+        endpoint.spec.orchestrator.clone(),
+    );
 }

@@ -232,10 +232,15 @@ mod tests {
         let mut seen = BTreeMap::new();
         for kind in Kind::ALL {
             let name = kind.as_str().to_ascii_lowercase();
-            let words = [name.as_str(), kind.plural()].into_iter().chain(kind.aliases().iter().copied());
+            let words = [name.as_str(), kind.plural()]
+                .into_iter()
+                .chain(kind.aliases().iter().copied());
             for word in words {
                 let other = seen.insert(word.to_owned(), *kind);
-                assert!(other.is_none() || other == Some(*kind), "{word}: {other:?} and {kind}");
+                assert!(
+                    other.is_none() || other == Some(*kind),
+                    "{word}: {other:?} and {kind}"
+                );
                 assert_eq!(Kind::from_word(word), Some(*kind));
             }
         }

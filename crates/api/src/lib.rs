@@ -11,10 +11,10 @@
 //!   disagree; only rules that join several fields are code, in [`mod@validate`].
 //! - Nothing here panics on data.
 
-// mod columns;
+pub mod columns;
 pub mod crd;
 mod defaults;
-// pub mod k8s;
+pub mod k8s;
 mod kind;
 pub mod kinds;
 pub mod meta;
@@ -27,7 +27,6 @@ pub mod scalar;
 mod schema;
 pub mod validate;
 
-// pub use columns::{Column, Row, TableContext};
 pub use kind::{Kind, Scope};
 pub use kinds::*;
 pub use object::{API_VERSION, NoStatus, Object, Spec};

@@ -15,7 +15,9 @@ pub struct Cidr {
 impl Cidr {
     /// The network, with the bits beyond the prefix cleared.
     pub fn network(self) -> IpNet {
-        IpNet::new(self.ip, self.prefix).expect("the prefix was checked when parsing").trunc()
+        IpNet::new(self.ip, self.prefix)
+            .expect("the prefix was checked when parsing")
+            .trunc()
     }
 
     /// The address as written.
@@ -75,7 +77,10 @@ pub fn parse_cidr(text: &str) -> Option<Cidr> {
 pub fn parse_cidr_or_ip(text: &str) -> Option<Cidr> {
     parse_cidr(text).or_else(|| {
         let ip = parse_ip(text)?;
-        Some(Cidr { ip, prefix: if ip.is_ipv4() { 32 } else { 128 } })
+        Some(Cidr {
+            ip,
+            prefix: if ip.is_ipv4() { 32 } else { 128 },
+        })
     })
 }
 
@@ -86,7 +91,9 @@ pub fn parse_ip_port(text: &str) -> Option<(IpAddr, Option<u16>)> {
     }
     let (host, port) = text.rsplit_once(':')?;
     let host = match host.strip_prefix('[') {
-        Some(inner) => inner.strip_suffix(']').filter(|inner| inner.contains(':'))?,
+        Some(inner) => inner
+            .strip_suffix(']')
+            .filter(|inner| inner.contains(':'))?,
         None if host.contains(':') => return None,
         None => host,
     };

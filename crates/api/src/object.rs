@@ -55,9 +55,16 @@ pub struct NoStatus {}
 impl<S: Spec> Object<S> {
     /// An object with this name and spec; `namespace` is empty for cluster-wide kinds.
     pub fn new(namespace: &str, name: &str, spec: S) -> Self {
-        let metadata =
-            Metadata { name: name.into(), namespace: namespace.into(), ..Metadata::default() };
-        Self { metadata, spec, status: S::Status::default() }
+        let metadata = Metadata {
+            name: name.into(),
+            namespace: namespace.into(),
+            ..Metadata::default()
+        };
+        Self {
+            metadata,
+            spec,
+            status: S::Status::default(),
+        }
     }
 }
 

@@ -40,7 +40,10 @@ pub struct Problems(Vec<Problem>);
 
 impl Path<'static> {
     /// The object itself.
-    pub const ROOT: Self = Self { parent: None, step: Step::Root };
+    pub const ROOT: Self = Self {
+        parent: None,
+        step: Step::Root,
+    };
 }
 
 impl<'a> Path<'a> {
@@ -50,7 +53,10 @@ impl<'a> Path<'a> {
     where
         'a: 'b,
     {
-        Path { parent: Some(self), step: Step::Field(name) }
+        Path {
+            parent: Some(self),
+            step: Step::Field(name),
+        }
     }
 
     /// The path of an element of the list at this path.
@@ -59,7 +65,10 @@ impl<'a> Path<'a> {
     where
         'a: 'b,
     {
-        Path { parent: Some(self), step: Step::Index(index) }
+        Path {
+            parent: Some(self),
+            step: Step::Index(index),
+        }
     }
 }
 
@@ -105,7 +114,12 @@ impl Problems {
         rule: String,
         detail: Option<String>,
     ) {
-        let problem = Problem { field: at.to_string(), value: value.map(shorten), rule, detail };
+        let problem = Problem {
+            field: at.to_string(),
+            value: value.map(shorten),
+            rule,
+            detail,
+        };
         if !self.0.contains(&problem) {
             self.0.push(problem);
         }
@@ -161,7 +175,11 @@ impl<'a> IntoIterator for &'a Problems {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let field = if self.field.is_empty() { "object" } else { &self.field };
+        let field = if self.field.is_empty() {
+            "object"
+        } else {
+            &self.field
+        };
         match &self.value {
             Some(value) => write!(f, "{field} = {value}: {}", self.rule),
             None => write!(f, "{field}: {}", self.rule),

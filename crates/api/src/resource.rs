@@ -103,7 +103,10 @@ impl Resource {
         let schema = schema::of(kind);
         schema.normalise(&mut value);
         schema.check(&value, Strictness::Input, &mut problems);
-        problems.into_result()?;
+        if !problems.is_empty() {
+            schema.check(&value, Strictness::Refused, &mut problems);
+            return Err(problems);
+        }
         Self::decode(kind, &value).map_err(|error| {
             let mut problems = Problems::default();
             problems.push(&Path::ROOT, None, without_position(error.inner()), None);
@@ -115,7 +118,11 @@ impl Resource {
     pub fn decode_stored(kind: Kind, value: &Value) -> Result<Self, DecodeError> {
         Self::decode(kind, value).map_err(|error| DecodeError {
             kind,
-            name: value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("?").to_owned(),
+            name: value
+                .pointer("/metadata/name")
+                .and_then(Value::as_str)
+                .unwrap_or("?")
+                .to_owned(),
             field: error.path().to_string(),
             reason: without_position(error.inner()),
         })
@@ -137,6 +144,11 @@ impl Resource {
         }
     }
 
+    /// Completes what an older version may have stored, so that readers need not know about it.
+    pub fn set_read_defaults(&mut self) {
+        crate::defaults::apply_on_read(self);
+    }
+
     /// Checks everything that can be checked without looking at other objects.
     pub fn validate(&self) -> Result<(), Problems> {
         let mut problems = Problems::default();
@@ -147,7 +159,9 @@ impl Resource {
 
     /// `Kind(name)` or `Kind(namespace/name)`, as messages name objects.
     pub fn id(&self) -> String {
-        let Metadata { name, namespace, .. } = self.metadata();
+        let Metadata {
+            name, namespace, ..
+        } = self.metadata();
         let separator = if namespace.is_empty() { "" } else { "/" };
         format!("{}({namespace}{separator}{name})", self.kind())
     }
@@ -157,7 +171,11 @@ impl Resource {
 fn envelope_kind(value: &Value, problems: &mut Problems) -> Option<Kind> {
     let root = Path::ROOT;
     let Value::Object(fields) = value else {
-        problems.add(&root, value, "must be an object with `apiVersion`, `kind`, `metadata` and `spec`");
+        problems.add(
+            &root,
+            value,
+            "must be an object with `apiVersion`, `kind`, `metadata` and `spec`",
+        );
         return None;
     };
     match fields.get("apiVersion") {
@@ -198,7 +216,9 @@ fn envelope_kind(value: &Value, problems: &mut Problems) -> Option<Kind> {
 fn without_nulls(value: &Value) -> Cow<'_, Value> {
     fn has_null(value: &Value) -> bool {
         match value {
-            Value::Object(fields) => fields.values().any(|field| field.is_null() || has_null(field)),
+            Value::Object(fields) => fields
+                .values()
+                .any(|field| field.is_null() || has_null(field)),
             Value::Array(items) => items.iter().any(has_null),
             _ => false,
         }

@@ -32,17 +32,24 @@ pub struct ScalarError {
 
 impl ScalarError {
     fn new(found: impl std::fmt::Display, expected: &'static str) -> Self {
-        Self { found: format!("`{found}`"), expected }
+        Self {
+            found: format!("`{found}`"),
+            expected,
+        }
     }
 }
 
 /// Writes a float without a fraction as a whole number, as Go does.
 #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
-pub(crate) fn float<S: serde::Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn float<S: serde::Serializer>(
+    value: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     /// Whole numbers up to here have an exact `f64`.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
-        Some(number) if number.fract() == 0.0 && number.abs() <= EXACT => {
+        Some(number) if number.fract() == 0.0 && number.abs() <= EXACT =>
+        {
             #[expect(clippy::cast_possible_truncation, reason = "whole and within range")]
             serializer.serialize_i64(*number as i64)
         }

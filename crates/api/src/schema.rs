@@ -11,7 +11,7 @@ mod checks;
 mod read;
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use regex::Regex;
 use schemars::generate::SchemaSettings;
@@ -27,6 +27,10 @@ pub(crate) use checks::Check;
 
 /// The schema of one value.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent property of a schema"
+)]
 pub(crate) struct Node {
     pub(crate) description: Option<String>,
     pub(crate) shape: Shape,
@@ -95,19 +99,11 @@ pub(crate) struct Fields {
     pub(crate) max: Option<u64>,
 }
 
-/// The schema of a kind.
+/// The schema of a kind, built when it is first needed.
 pub(crate) fn of(kind: Kind) -> &'static Node {
-    static SCHEMAS: LazyLock<BTreeMap<Kind, LazyLock<Node, Box<dyn FnOnce() -> Node + Send>>>> =
-        LazyLock::new(|| {
-            Kind::ALL
-                .iter()
-                .map(|kind| {
-                    let build: Box<dyn FnOnce() -> Node + Send> = Box::new(|| build(*kind));
-                    (*kind, LazyLock::new(build))
-                })
-                .collect()
-        });
-    &SCHEMAS[&kind]
+    static SCHEMAS: [OnceLock<Node>; Kind::ALL.len()] =
+        [const { OnceLock::new() }; Kind::ALL.len()];
+    SCHEMAS[kind as usize].get_or_init(|| build(kind))
 }
 
 macro_rules! build_by_kind {
@@ -136,15 +132,33 @@ fn build(kind: Kind) -> Node {
 
 fn build_object<S: Spec>() -> Node {
     let mut known = BTreeMap::from([
-        ("apiVersion".to_owned(), Node { shape: Shape::Text(TextRules::default()), ..Node::default() }),
-        ("kind".to_owned(), Node { shape: Shape::Text(TextRules::default()), ..Node::default() }),
+        (
+            "apiVersion".to_owned(),
+            Node {
+                shape: Shape::Text(TextRules::default()),
+                ..Node::default()
+            },
+        ),
+        (
+            "kind".to_owned(),
+            Node {
+                shape: Shape::Text(TextRules::default()),
+                ..Node::default()
+            },
+        ),
         ("metadata".to_owned(), read_type::<Metadata>()),
         ("spec".to_owned(), read_type::<S>()),
     ]);
     if S::KIND.has_status() {
         known.insert("status".to_owned(), read_type::<S::Status>());
     }
-    Node { shape: Shape::Struct(Fields { known, ..Fields::default() }), ..Node::default() }
+    Node {
+        shape: Shape::Struct(Fields {
+            known,
+            ..Fields::default()
+        }),
+        ..Node::default()
+    }
 }
 
 fn read_type<T: schemars::JsonSchema>() -> Node {

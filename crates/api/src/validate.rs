@@ -21,17 +21,27 @@ pub(crate) fn resource(resource: &Resource, problems: &mut Problems) {
     let spec = root.field("spec");
     match resource {
         Resource::NetworkPolicy(policy) => policy::check(&spec, &(&policy.spec).into(), problems),
-        Resource::GlobalNetworkPolicy(policy) => policy::check(&spec, &(&policy.spec).into(), problems),
-        Resource::StagedNetworkPolicy(policy) => policy::check_staged(&spec, &policy.spec, problems),
-        Resource::StagedGlobalNetworkPolicy(policy) => policy::check_staged_global(&spec, &policy.spec, problems),
-        Resource::StagedKubernetesNetworkPolicy(policy) => policy::check_staged_kubernetes(&spec, policy, problems),
+        Resource::GlobalNetworkPolicy(policy) => {
+            policy::check(&spec, &(&policy.spec).into(), problems);
+        }
+        Resource::StagedNetworkPolicy(policy) => {
+            policy::check_staged(&spec, &policy.spec, problems);
+        }
+        Resource::StagedGlobalNetworkPolicy(policy) => {
+            policy::check_staged_global(&spec, &policy.spec, problems);
+        }
+        Resource::StagedKubernetesNetworkPolicy(policy) => {
+            policy::check_staged_kubernetes(&spec, policy, problems);
+        }
         Resource::Tier(tier) => policy::check_tier(&spec, tier, problems),
         Resource::Profile(profile) => {
             rule::check_all(&spec.field("ingress"), &profile.spec.ingress, problems);
             rule::check_all(&spec.field("egress"), &profile.spec.egress, problems);
         }
         Resource::HostEndpoint(endpoint) => endpoints::check_host(&spec, &endpoint.spec, problems),
-        Resource::WorkloadEndpoint(endpoint) => endpoints::check_workload(&spec, endpoint, problems),
+        Resource::WorkloadEndpoint(endpoint) => {
+            endpoints::check_workload(&spec, endpoint, problems);
+        }
         Resource::Node(node) => endpoints::check_node(&spec, &node.spec, problems),
         Resource::IpPool(pool) => pool::check(&spec, &pool.spec, problems),
         Resource::BlockAffinity(affinity) => pool::check_affinity(&spec, &affinity.spec, problems),
@@ -42,7 +52,9 @@ pub(crate) fn resource(resource: &Resource, problems: &mut Problems) {
         Resource::KubeControllersConfiguration(config) => {
             configuration::check_controllers(&spec, &config.spec, problems);
         }
-        Resource::CalicoNodeStatus(status) => configuration::check_node_status(&spec, &status.spec, problems),
+        Resource::CalicoNodeStatus(status) => {
+            configuration::check_node_status(&spec, &status.spec, problems);
+        }
         Resource::ClusterInformation(_)
         | Resource::GlobalNetworkSet(_)
         | Resource::IpReservation(_)

@@ -1,5 +1,7 @@
 //! The printed CRDs against Calico's own: field names, types, enums and required fields.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -12,35 +14,63 @@ fn expected(folder: &Path, group: Group) -> BTreeMap<String, Value> {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     entries
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(&suffix))
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with(&suffix)
+        })
         .map(|path| {
             let text = std::fs::read_to_string(&path).unwrap();
             let crd: Value = serde_saphyr::from_str(&text).unwrap();
-            (crd["spec"]["names"]["plural"].as_str().unwrap().to_owned(), crd)
+            (
+                crd["spec"]["names"]["plural"].as_str().unwrap().to_owned(),
+                crd,
+            )
         })
         .collect()
 }
 
 fn strings(value: &Value) -> BTreeSet<String> {
-    value.as_array().into_iter().flatten().map(Value::to_string).collect()
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(Value::to_string)
+        .collect()
 }
 
 fn compare(path: &str, ours: &Value, theirs: &Value, differences: &mut Vec<String>) {
     for keyword in ["type", "nullable", "x-kubernetes-int-or-string", "default"] {
         if ours[keyword] != theirs[keyword] {
-            differences.push(format!("{path}: {keyword} is {}, not {}", ours[keyword], theirs[keyword]));
+            differences.push(format!(
+                "{path}: {keyword} is {}, not {}",
+                ours[keyword], theirs[keyword]
+            ));
         }
     }
     for keyword in ["enum", "required"] {
         if strings(&ours[keyword]) != strings(&theirs[keyword]) {
-            differences.push(format!("{path}: {keyword} is {}, not {}", ours[keyword], theirs[keyword]));
+            differences.push(format!(
+                "{path}: {keyword} is {}, not {}",
+                ours[keyword], theirs[keyword]
+            ));
         }
     }
     let fields = |schema: &Value| -> BTreeMap<String, Value> {
-        schema["properties"].as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect()
+        schema["properties"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect()
     };
     let (our_fields, their_fields) = (fields(ours), fields(theirs));
-    for name in our_fields.keys().chain(their_fields.keys()).collect::<BTreeSet<_>>() {
+    for name in our_fields
+        .keys()
+        .chain(their_fields.keys())
+        .collect::<BTreeSet<_>>()
+    {
         let path = format!("{path}.{name}");
         match (our_fields.get(name), their_fields.get(name)) {
             (Some(ours), Some(theirs)) => compare(&path, ours, theirs, differences),
@@ -50,27 +80,45 @@ fn compare(path: &str, ours: &Value, theirs: &Value, differences: &mut Vec<Strin
     }
     for (keyword, step) in [("items", "[]"), ("additionalProperties", "{}")] {
         if ours[keyword].is_object() || theirs[keyword].is_object() {
-            compare(&format!("{path}{step}"), &ours[keyword], &theirs[keyword], differences);
+            compare(
+                &format!("{path}{step}"),
+                &ours[keyword],
+                &theirs[keyword],
+                differences,
+            );
         }
     }
 }
 
-fn check(group: Group, folder: &str) {
-    let Ok(root) = std::env::var("TORTIE_CRDS") else {
-        eprintln!("TORTIE_CRDS is not set: the CRDs were not compared with {folder}");
+fn check(group: Group) {
+    let Some(folder) = tortie_testkit::crds_dir(group.name()) else {
         return;
     };
-    let expected = expected(&Path::new(&root).join(folder), group);
-    assert!(!expected.is_empty(), "no manifests in {root}/{folder}");
+    let expected = expected(&folder, group);
+    assert!(!expected.is_empty(), "no manifests in {}", folder.display());
     let ours: BTreeMap<String, Value> = manifests(group)
         .into_iter()
-        .map(|crd| (crd["spec"]["names"]["plural"].as_str().unwrap().to_owned(), crd))
+        .map(|crd| {
+            (
+                crd["spec"]["names"]["plural"].as_str().unwrap().to_owned(),
+                crd,
+            )
+        })
         .collect();
-    assert_eq!(ours.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    assert_eq!(
+        ours.keys().collect::<Vec<_>>(),
+        expected.keys().collect::<Vec<_>>()
+    );
     let mut differences = Vec::new();
     for (plural, theirs) in &expected {
         let ours = &ours[plural];
-        for pointer in ["/metadata/name", "/spec/group", "/spec/scope", "/spec/names", "/spec/versions/0/name"] {
+        for pointer in [
+            "/metadata/name",
+            "/spec/group",
+            "/spec/scope",
+            "/spec/names",
+            "/spec/versions/0/name",
+        ] {
             if ours.pointer(pointer) != theirs.pointer(pointer) {
                 differences.push(format!(
                     "{plural}: {pointer} is {:?}, not {:?}",
@@ -87,10 +135,10 @@ fn check(group: Group, folder: &str) {
 
 #[test]
 fn the_v3_group_agrees_with_calico() {
-    check(Group::V3, "crds-v3");
+    check(Group::V3);
 }
 
 #[test]
 fn the_v1_group_agrees_with_calico() {
-    check(Group::V1, "crds-v1");
+    check(Group::V1);
 }

@@ -83,11 +83,11 @@ pub struct BgpConfigurationSpec {
     pub program_cluster_routes: Option<String>,
     /// Kernel metric of ordinary IPv4 routes, equal to Felix's setting. Default 1024.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("minimum" = 1, "maximum" = 2147483646, "x-check" = "gte=1,lte=2147483646"))]
+    #[schemars(extend("minimum" = 1, "maximum" = 2_147_483_646, "x-check" = "gte=1,lte=2147483646"))]
     pub ipv4_normal_route_priority: Option<i64>,
     /// Kernel metric of ordinary IPv6 routes, equal to Felix's setting. Default 1024.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("minimum" = 1, "maximum" = 2147483646, "x-check" = "gte=1,lte=2147483646"))]
+    #[schemars(extend("minimum" = 1, "maximum" = 2_147_483_646, "x-check" = "gte=1,lte=2147483646"))]
     pub ipv6_normal_route_priority: Option<i64>,
 }
 
@@ -111,7 +111,7 @@ pub struct Community {
     pub name: String,
     /// Standard `a:b` (16-bit parts) or large `a:b:c` (32-bit parts) community.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("maxLength" = 40, "pattern" = r#"^(\d+):(\d+)$|^(\d+):(\d+):(\d+)$"#))]
+    #[schemars(extend("maxLength" = 40, "pattern" = r"^(\d+):(\d+)$|^(\d+):(\d+):(\d+)$"))]
     pub value: String,
 }
 

@@ -65,7 +65,7 @@ pub struct BgpFilterRuleV4 {
     pub as_path_prefix: Vec<AsNumber>,
     /// Matches routes of exactly this priority (kernel metric).
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("minimum" = 1, "maximum" = 2147483646, "x-check" = "gte=1,lte=2147483646"))]
+    #[schemars(extend("minimum" = 1, "maximum" = 2_147_483_646, "x-check" = "gte=1,lte=2147483646"))]
     pub priority: Option<i64>,
     /// What happens to a route that matches.
     pub action: BgpFilterAction,
@@ -112,7 +112,7 @@ pub struct BgpFilterRuleV6 {
     pub as_path_prefix: Vec<AsNumber>,
     /// Matches routes of exactly this priority (kernel metric).
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("minimum" = 1, "maximum" = 2147483646, "x-check" = "gte=1,lte=2147483646"))]
+    #[schemars(extend("minimum" = 1, "maximum" = 2_147_483_646, "x-check" = "gte=1,lte=2147483646"))]
     pub priority: Option<i64>,
     /// What happens to a route that matches.
     pub action: BgpFilterAction,
@@ -202,7 +202,7 @@ pub struct BgpFilterPrependAsPath {
 #[schemars(extend("required" = ["value"]))]
 pub struct BgpFilterSetPriority {
     /// New priority in kernel metric terms: the lower number is preferred.
-    #[schemars(extend("minimum" = 1, "maximum" = 2147483646, "x-check" = "gte=1,lte=2147483646"))]
+    #[schemars(extend("minimum" = 1, "maximum" = 2_147_483_646, "x-check" = "gte=1,lte=2147483646"))]
     pub value: Option<i64>,
 }
 

@@ -32,23 +32,23 @@ pub struct FelixConfigurationSpec {
     pub ipv6_support: Option<bool>,
     /// How often kernel routes are checked and repaired; 0 turns the check off. Default 90s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub route_refresh_interval: Option<GoDuration>,
     /// How often interfaces are listed again to catch missed events; 0 turns it off. Default 90s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub interface_refresh_interval: Option<GoDuration>,
     /// How often all iptables chains are checked and repaired; 0 turns it off. Default 3m.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub iptables_refresh_interval: Option<GoDuration>,
     /// Delay after a write until Felix checks that no other program undid it. Default 5s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub iptables_post_write_check_interval: Option<GoDuration>,
     /// Wait between attempts to take the iptables lock. Default 50ms.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub iptables_lock_probe_interval: Option<GoDuration>,
     /// Forces detected kernel features on or off, as `Name=true,Other=false`.
     #[serde(skip_serializing_if = "is_default")]
@@ -60,7 +60,7 @@ pub struct FelixConfigurationSpec {
     pub feature_gates: String,
     /// How often IP sets are checked and repaired; 0 turns the check off. Default 90s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub ipsets_refresh_interval: Option<GoDuration>,
     /// Most members one IP set can hold; nftables ignores it. Default 1048576.
     #[serde(skip_serializing_if = "is_default")]
@@ -71,11 +71,11 @@ pub struct FelixConfigurationSpec {
     pub iptables_backend: Option<IptablesBackend>,
     /// How often XDP programs and maps are checked and repaired; 0 turns it off. Default 90s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub xdp_refresh_interval: Option<GoDuration>,
     /// How long Felix waits for the kernel to answer a netlink request. Default 10s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub netlink_timeout: Option<GoDuration>,
     /// Host of the `OpenStack` metadata server; `none` sets up no NAT for it. Default `127.0.0.1`.
     #[serde(skip_serializing_if = "is_default")]
@@ -120,7 +120,7 @@ pub struct FelixConfigurationSpec {
     pub log_prefix: String,
     /// Limit on packets logged by `Log` rules, such as `10/second`; no limit when unset.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^[1-9]\d{0,3}/(?:second|minute|hour|day)$"#))]
+    #[schemars(extend("pattern" = r"^[1-9]\d{0,3}/(?:second|minute|hour|day)$"))]
     pub log_action_rate_limit: Option<String>,
     /// Log lines allowed at once before the rate limit takes hold. Default 5.
     #[serde(skip_serializing_if = "is_default")]
@@ -180,18 +180,18 @@ pub struct FelixConfigurationSpec {
     pub allow_ipip_packets_from_workloads: Option<bool>,
     /// How often Felix writes its status to the datastore; 0 turns it off. Default 30s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub reporting_interval: Option<GoDuration>,
     /// How long a status report stays valid without renewal. Default 90s.
     #[serde(rename = "reportingTTL", skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub reporting_ttl: Option<GoDuration>,
     /// Writes the state of endpoints to the datastore, for `OpenStack`. Default `false`.
     #[serde(skip_serializing_if = "is_default")]
     pub endpoint_reporting_enabled: Option<bool>,
     /// Wait before a changed endpoint state is written, for `OpenStack`. Default 1s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub endpoint_reporting_delay: Option<GoDuration>,
     /// Directory for endpoint status files the CNI plugin waits on; empty for none. Default
     /// `/var/run/calico`.
@@ -268,11 +268,11 @@ pub struct FelixConfigurationSpec {
     pub usage_reporting_enabled: Option<bool>,
     /// Wait after start before the first usage report. Default 5m.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub usage_reporting_initial_delay: Option<GoDuration>,
     /// Time between two usage reports. Default 24h.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub usage_reporting_interval: Option<GoDuration>,
     /// Source ports used for outgoing NAT, as `min:max`; the kernel chooses when unset.
     #[serde(skip_serializing_if = "is_default")]
@@ -320,15 +320,15 @@ pub struct FelixConfigurationSpec {
     pub debug_disable_log_dropping: Option<bool>,
     /// For tests: policy calculation hangs after this time; 0 never. Default 0s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub debug_simulate_calc_graph_hang_after: Option<GoDuration>,
     /// For tests: the dataplane hangs after this time; 0 never. Default 0s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub debug_simulate_dataplane_hang_after: Option<GoDuration>,
     /// For tests: extra delay in each dataplane update. Default 0s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub debug_simulate_dataplane_apply_delay: Option<GoDuration>,
     /// Address the debug port listens on. Default `localhost`.
     #[serde(skip_serializing_if = "is_default")]
@@ -418,7 +418,7 @@ pub struct FelixConfigurationSpec {
     pub bpf_conntrack_timeouts: Option<BpfConntrackTimeouts>,
     /// How long fragments wait for the rest of a packet; 0 follows the kernel. Default 0s.
     #[serde(rename = "bpfIPFragTimeout", skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub bpf_ip_frag_timeout: Option<GoDuration>,
     /// Filters in pcap syntax that limit BPF debug logs, keyed by interface, `all`, `weps` or
     /// `heps`.
@@ -466,7 +466,7 @@ pub struct FelixConfigurationSpec {
     pub bpf_kube_proxy_iptables_cleanup_enabled: Option<bool>,
     /// Shortest time between two service updates of the dataplane. Default 1s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub bpf_kube_proxy_min_sync_period: Option<GoDuration>,
     /// Port on which load balancers check this node, in place of kube-proxy; 0 for none. Default
     /// 10256.
@@ -561,7 +561,7 @@ pub struct FelixConfigurationSpec {
     pub bpf_attach_type: Option<BpfAttachOption>,
     /// How often collected flow logs are sent out. Default 5m.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub flow_logs_flush_interval: Option<GoDuration>,
     /// Writes everything the flow collector does to the debug log. Default `false`.
     #[serde(skip_serializing_if = "is_default")]
@@ -608,7 +608,7 @@ pub struct FelixConfigurationSpec {
     pub ipv6_elevated_route_priority: Option<i64>,
     /// How long preferred routes stay after a live migration ends. Default 30s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))*$"))]
     pub live_migration_route_convergence_time: Option<GoDuration>,
     /// Encrypts IPv4 pod traffic between nodes with WireGuard. Default `false`.
     #[serde(skip_serializing_if = "is_default")]
@@ -650,7 +650,7 @@ pub struct FelixConfigurationSpec {
     pub wireguard_host_encryption_enabled: Option<bool>,
     /// Interval of WireGuard keepalives, for nodes behind NAT; 0 for none. Default 0s.
     #[serde(rename = "wireguardKeepAlive", skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"#))]
+    #[schemars(extend("pattern" = r"^([0-9]+(\\.[0-9]+)?(ms|s|m|h))*$"))]
     pub wireguard_persistent_keep_alive: Option<GoDuration>,
     /// What Felix does about the EC2 source/destination check. Default `DoNothing`.
     #[serde(skip_serializing_if = "is_default")]
@@ -760,35 +760,35 @@ pub struct ProtoPort {
 pub struct BpfConntrackTimeouts {
     /// Time a new entry is never removed. Default 10s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"#))]
+    #[schemars(extend("pattern" = r"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"))]
     pub creation_grace_period: Option<String>,
     /// TCP connection that has not been answered yet. Default 20s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"#))]
+    #[schemars(extend("pattern" = r"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"))]
     pub tcp_syn_sent: Option<String>,
     /// Open TCP connection without traffic. Default 1h.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"#))]
+    #[schemars(extend("pattern" = r"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"))]
     pub tcp_established: Option<String>,
     /// TCP connection closed by both sides. Default `Auto`.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"#))]
+    #[schemars(extend("pattern" = r"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"))]
     pub tcp_fins_seen: Option<String>,
     /// TCP connection that was reset. Default 40s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"#))]
+    #[schemars(extend("pattern" = r"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"))]
     pub tcp_reset_seen: Option<String>,
     /// UDP flow without traffic. Default 60s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"#))]
+    #[schemars(extend("pattern" = r"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"))]
     pub udp_timeout: Option<String>,
     /// Flow of any other protocol without traffic. Default 10m.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"#))]
+    #[schemars(extend("pattern" = r"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"))]
     pub generic_timeout: Option<String>,
     /// ICMP exchange without traffic. Default 5s.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"#))]
+    #[schemars(extend("pattern" = r"^(([0-9]*(\.[0-9]*)?(ms|s|h|m|us)+)+|Auto)$"))]
     pub icmp_timeout: Option<String>,
 }
 

@@ -18,7 +18,7 @@ pub struct IpamBlockSpec {
     pub cidr: String,
     /// Owner, as `host:<node>` or `virtual:load-balancer`; absent when nobody owns the block.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("pattern" = r#"^(host|virtual):[a-zA-Z0-9\.\-_]+$"#))]
+    #[schemars(extend("pattern" = r"^(host|virtual):[a-zA-Z0-9\.\-_]+$"))]
     pub affinity: Option<String>,
     /// When the present owner claimed the block.
     #[serde(skip_serializing_if = "is_default")]

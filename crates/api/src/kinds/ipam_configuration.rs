@@ -15,7 +15,7 @@ pub struct IpamConfigurationSpec {
     pub strict_affinity: bool,
     /// Most blocks one node may own; 0 means no limit. Default 0.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("minimum" = 0, "maximum" = 1000000, "x-default" = 0))]
+    #[schemars(extend("minimum" = 0, "maximum" = 1_000_000, "x-default" = 0))]
     pub max_blocks_per_host: i32,
     /// Whether nodes claim a new block when theirs are full. Default `true`.
     #[schemars(extend("x-default" = true))]

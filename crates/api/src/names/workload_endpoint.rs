@@ -97,7 +97,11 @@ impl EndpointIds {
         }
         let mut parts = parts.into_iter();
         let mut next = || parts.next().unwrap_or_default();
-        let mut ids = Self { node: next(), orchestrator: next(), ..Self::default() };
+        let mut ids = Self {
+            node: next(),
+            orchestrator: next(),
+            ..Self::default()
+        };
         let third = next();
         match ids.orchestrator.as_str() {
             "k8s" => ids.pod = third,
@@ -131,7 +135,10 @@ impl EndpointIds {
 /// Appends a part with its dashes doubled.
 fn push_part(name: &mut String, field: &'static str, value: &str) -> Result<(), NameError> {
     if value.starts_with('-') || value.ends_with('-') {
-        return Err(NameError::Dash { field, value: value.to_owned() });
+        return Err(NameError::Dash {
+            field,
+            value: value.to_owned(),
+        });
     }
     if !name.is_empty() {
         name.push('-');

@@ -17,7 +17,9 @@ impl AsNumber {
         "an AS number: 0 to 4294967295, or two 16-bit numbers joined by a dot such as 1.10";
 
     fn from_number(number: u64) -> Result<Self, ScalarError> {
-        u32::try_from(number).map(Self).map_err(|_| ScalarError::new(number, Self::EXPECTED))
+        u32::try_from(number)
+            .map(Self)
+            .map_err(|_| ScalarError::new(number, Self::EXPECTED))
     }
 }
 
@@ -31,7 +33,9 @@ impl FromStr for AsNumber {
         let dotted = text.split_once('.').and_then(|(high, low)| {
             Some((u32::from(high.parse::<u16>().ok()?) << 16) | u32::from(low.parse::<u16>().ok()?))
         });
-        dotted.map(Self).ok_or_else(|| ScalarError::new(text, Self::EXPECTED))
+        dotted
+            .map(Self)
+            .ok_or_else(|| ScalarError::new(text, Self::EXPECTED))
     }
 }
 

@@ -45,16 +45,19 @@ impl Dscp {
     const EXPECTED: &'static str = "a DSCP value: 0 to 63, or a name such as EF, AF21 or CS3";
 
     fn from_number(number: u64) -> Result<Self, ScalarError> {
-        u8::try_from(number).map(Self::Number).map_err(|_| ScalarError::new(number, Self::EXPECTED))
+        u8::try_from(number)
+            .map(Self::Number)
+            .map_err(|_| ScalarError::new(number, Self::EXPECTED))
     }
 
     /// The six-bit value, if this is a valid DSCP.
     pub fn value(&self) -> Option<u8> {
         match self {
             Self::Number(number) => Some(*number).filter(|n| *n < 64),
-            Self::Name(name) => {
-                NAMES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name.trim())).map(|(_, v)| *v)
-            }
+            Self::Name(name) => NAMES
+                .iter()
+                .find(|(n, _)| n.eq_ignore_ascii_case(name.trim()))
+                .map(|(_, v)| *v),
         }
     }
 }
@@ -63,7 +66,9 @@ impl FromStr for Dscp {
     type Err = ScalarError;
 
     fn from_str(text: &str) -> Result<Self, ScalarError> {
-        Ok(text.parse().map_or_else(|_| Self::Name(text.into()), Self::Number))
+        Ok(text
+            .parse()
+            .map_or_else(|_| Self::Name(text.into()), Self::Number))
     }
 }
 

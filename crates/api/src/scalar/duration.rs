@@ -61,10 +61,15 @@ impl FromStr for GoDuration {
         let mut total: i128 = 0;
         while !rest.is_empty() {
             let (value, after) = take_term(rest).ok_or_else(error)?;
-            total = total.checked_add(value).filter(|t| *t <= 1 << 63).ok_or_else(error)?;
+            total = total
+                .checked_add(value)
+                .filter(|t| *t <= 1 << 63)
+                .ok_or_else(error)?;
             rest = after;
         }
-        i64::try_from(if negative { -total } else { total }).map(Self).map_err(|_| error())
+        i64::try_from(if negative { -total } else { total })
+            .map(Self)
+            .map_err(|_| error())
     }
 }
 
@@ -83,10 +88,16 @@ fn take_term(text: &str) -> Option<(i128, &str)> {
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    let unit_len = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
+    let unit_len = rest
+        .find(|c: char| c == '.' || c.is_ascii_digit())
+        .unwrap_or(rest.len());
     let (unit, rest) = rest.split_at(unit_len);
     let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let whole: i128 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
     let mut nanos = whole.checked_mul(*scale)?;
     let mut place = *scale;
     for digit in fraction.bytes() {
@@ -170,7 +181,11 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, written: &str) {
-        assert_eq!(text.parse::<GoDuration>().unwrap().to_string(), written, "{text}");
+        assert_eq!(
+            text.parse::<GoDuration>().unwrap().to_string(),
+            written,
+            "{text}"
+        );
     }
 
     #[test]

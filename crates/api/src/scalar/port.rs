@@ -29,7 +29,9 @@ impl Port {
     }
 
     fn from_number(number: u64) -> Result<Self, ScalarError> {
-        u16::try_from(number).map(Self::single).map_err(|_| ScalarError::new(number, Self::EXPECTED))
+        u16::try_from(number)
+            .map(Self::single)
+            .map_err(|_| ScalarError::new(number, Self::EXPECTED))
     }
 
     /// Whether this names a port instead of giving its number.
@@ -45,9 +47,14 @@ impl FromStr for Port {
         let refuse = |expected| Err(ScalarError::new(text, expected));
         let is_digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
         if is_digits(text) {
-            return text.parse().map(Self::single).or_else(|_| refuse(Self::EXPECTED));
+            return text
+                .parse()
+                .map(Self::single)
+                .or_else(|_| refuse(Self::EXPECTED));
         }
-        if let Some((low, high)) = text.split_once(':').filter(|(l, h)| is_digits(l) && is_digits(h))
+        if let Some((low, high)) = text
+            .split_once(':')
+            .filter(|(l, h)| is_digits(l) && is_digits(h))
         {
             return match (low.parse(), high.parse()) {
                 (Ok(low), Ok(high)) if low <= high => Ok(Self::Range(low, high)),

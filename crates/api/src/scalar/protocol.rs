@@ -44,14 +44,19 @@ impl Protocol {
     ];
 
     fn from_number(number: u64) -> Result<Self, ScalarError> {
-        u8::try_from(number).map(Self::Number).map_err(|_| ScalarError::new(number, Self::EXPECTED))
+        u8::try_from(number)
+            .map(Self::Number)
+            .map_err(|_| ScalarError::new(number, Self::EXPECTED))
     }
 
     /// The protocol number, unless the name is unknown.
     pub fn number(&self) -> Option<u8> {
         match self {
             Self::Number(number) => Some(*number),
-            named => Self::NAMED.iter().find(|(_, p, _)| p == named).map(|(_, _, n)| *n),
+            named => Self::NAMED
+                .iter()
+                .find(|(_, p, _)| p == named)
+                .map(|(_, _, n)| *n),
         }
     }
 

@@ -12,6 +12,8 @@ pub(crate) enum Strictness {
     /// A document as written: its structure is checked, unknown fields included. The content is not, because it is
     /// still to be brought into its normal form and given its defaults.
     Input,
+    /// A document that is refused already: the named rules of its fields, so that all problems come at once.
+    Refused,
     /// An object in its normal form: everything is checked.
     Stored,
 }
@@ -22,7 +24,13 @@ impl Node {
         self.check_at(&Path::ROOT, value, strictness, problems);
     }
 
-    fn check_at(&self, at: &Path<'_>, value: &Value, strictness: Strictness, problems: &mut Problems) {
+    fn check_at(
+        &self,
+        at: &Path<'_>,
+        value: &Value,
+        strictness: Strictness,
+        problems: &mut Problems,
+    ) {
         // Null means "not given" everywhere, as it does for Kubernetes.
         if value.is_null() {
             return;
@@ -32,7 +40,11 @@ impl Node {
             return;
         }
         if !self.allowed.is_empty() && !self.allowed.contains(value) {
-            problems.add(at, value, format!("must be one of {}", in_words(&self.allowed)));
+            problems.add(
+                at,
+                value,
+                format!("must be one of {}", in_words(&self.allowed)),
+            );
             return;
         }
         match (&self.shape, value) {
@@ -44,7 +56,15 @@ impl Node {
                     values.check_at(&at.field(key), value, strictness, problems);
                 }
             }
-            (Shape::List { items, min, max, is_set }, Value::Array(list)) => {
+            (
+                Shape::List {
+                    items,
+                    min,
+                    max,
+                    is_set,
+                },
+                Value::Array(list),
+            ) => {
                 for (index, item) in list.iter().enumerate() {
                     items.check_at(&at.index(index), item, strictness, problems);
                 }
@@ -62,10 +82,10 @@ impl Node {
             }
             _ => {}
         }
-        if strictness == Strictness::Stored {
-            if self.is_filled && value.as_str() == Some("") {
-                problems.add(at, value, "must not be empty");
-            }
+        if strictness == Strictness::Stored && self.is_filled && value.as_str() == Some("") {
+            problems.add(at, value, "must not be empty");
+        }
+        if strictness != Strictness::Input {
             for check in &self.checks {
                 check.apply(at, value, problems);
             }
@@ -104,12 +124,17 @@ impl Node {
     /// an unquoted YAML value would, and optional enums that are empty strings are removed.
     pub(crate) fn normalise(&self, value: &mut Value) {
         match (&self.shape, value) {
-            (Shape::Text(rules), value @ (Value::Number(_) | Value::Bool(_))) if rules.format.is_none() => {
+            (Shape::Text(rules), value @ (Value::Number(_) | Value::Bool(_)))
+                if rules.format.is_none() =>
+            {
                 *value = Value::String(value.to_string());
             }
             (Shape::Struct(fields), Value::Object(object)) => {
                 object.retain(|name, value| {
-                    let may_be_empty = fields.known.get(name).is_some_and(|field| field.may_be_empty);
+                    let may_be_empty = fields
+                        .known
+                        .get(name)
+                        .is_some_and(|field| field.may_be_empty);
                     !(may_be_empty && value.as_str() == Some(""))
                 });
                 for (name, value) in object {
@@ -119,10 +144,14 @@ impl Node {
                 }
             }
             (Shape::Map { values }, Value::Object(object)) => {
-                object.values_mut().for_each(|value| values.normalise(value));
+                for value in object.values_mut() {
+                    values.normalise(value);
+                }
             }
             (Shape::List { items, .. }, Value::Array(list)) => {
-                list.iter_mut().for_each(|value| items.normalise(value));
+                for value in list {
+                    items.normalise(value);
+                }
             }
             _ => {}
         }
@@ -134,7 +163,9 @@ impl Node {
             (Shape::Struct(fields), Value::Object(object)) => {
                 let mut changed = false;
                 for (name, field) in &fields.known {
-                    if let (Some(default), None | Some(Value::Null)) = (&field.default, object.get(name)) {
+                    if let (Some(default), None | Some(Value::Null)) =
+                        (&field.default, object.get(name))
+                    {
                         object.insert(name.clone(), default.clone());
                         changed = true;
                     }
@@ -144,12 +175,12 @@ impl Node {
                 }
                 changed
             }
-            (Shape::Map { values }, Value::Object(object)) => {
-                object.values_mut().fold(false, |changed, v| values.apply_defaults(v) | changed)
-            }
-            (Shape::List { items, .. }, Value::Array(list)) => {
-                list.iter_mut().fold(false, |changed, v| items.apply_defaults(v) | changed)
-            }
+            (Shape::Map { values }, Value::Object(object)) => object
+                .values_mut()
+                .fold(false, |changed, v| values.apply_defaults(v) | changed),
+            (Shape::List { items, .. }, Value::Array(list)) => list
+                .iter_mut()
+                .fold(false, |changed, v| items.apply_defaults(v) | changed),
             _ => false,
         }
     }
@@ -168,7 +199,9 @@ impl Fields {
                 Some(field) => field.check_at(&at.field(name), value, strictness, problems),
                 None if strictness == Strictness::Input => {
                     let near = self.nearest(name);
-                    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                    let hint = near
+                        .map(|near| format!("; did you mean `{near}`?"))
+                        .unwrap_or_default();
                     problems.add(&at.field(name), value, format!("unknown field{hint}"));
                 }
                 None => {}
@@ -176,17 +209,22 @@ impl Fields {
         }
         for name in &self.required {
             // Reading fills in a missing enum, so it must be noticed before.
-            let is_checked = strictness == Strictness::Stored || self.is_chosen(name);
+            let is_checked = strictness != Strictness::Refused
+                && (strictness == Strictness::Stored || self.is_chosen(name));
             if is_checked && object.get(name).is_none_or(Value::is_null) {
                 problems.add_missing(&at.field(name), "must be given");
             }
         }
-        if strictness == Strictness::Input {
+        if strictness != Strictness::Stored {
             return;
         }
         let len = object.len() as u64;
         if self.min.is_some_and(|min| len < min) || self.max.is_some_and(|max| len > max) {
-            let names: Vec<_> = self.known.keys().map(|name| Value::from(name.as_str())).collect();
+            let names: Vec<_> = self
+                .known
+                .keys()
+                .map(|name| Value::from(name.as_str()))
+                .collect();
             let rule = format!("must have exactly one of the fields {}", in_words(&names));
             problems.add(at, object, rule);
         }
@@ -195,9 +233,9 @@ impl Fields {
     /// Whether the field is an enum without an empty value.
     fn is_chosen(&self, name: &str) -> bool {
         let is_unset = |value: &Value| value.as_str() == Some("");
-        self.known.get(name).is_some_and(|field| {
-            !field.allowed.is_empty() && !field.allowed.iter().any(is_unset)
-        })
+        self.known
+            .get(name)
+            .is_some_and(|field| !field.allowed.is_empty() && !field.allowed.iter().any(is_unset))
     }
 
     /// The known field that an unknown one most likely stands for.
@@ -213,7 +251,9 @@ impl Bounds {
     fn check(&self, at: &Path<'_>, number: &serde_json::Number, problems: &mut Problems) {
         let Some(value) = number.as_f64() else { return };
         let rule = match (self.min, self.max) {
-            (Some(min), Some(max)) if value < min || value > max => format!("must be from {min} to {max}"),
+            (Some(min), Some(max)) if value < min || value > max => {
+                format!("must be from {min} to {max}")
+            }
             (Some(min), _) if value < min => format!("must be at least {min}"),
             (_, Some(max)) if value > max => format!("must be at most {max}"),
             _ => return,
@@ -227,15 +267,30 @@ impl TextRules {
         let length = text.chars().count() as u64;
         if self.max.is_some_and(|max| length > max) {
             let max = self.max.unwrap_or_default();
-            problems.add(at, text, format!("must be at most {max} characters, is {length}"));
+            problems.add(
+                at,
+                text,
+                format!("must be at most {max} characters, is {length}"),
+            );
         }
         if self.min.is_some_and(|min| length < min) {
             problems.add(at, text, "must not be empty");
         }
-        if self.format.as_deref() == Some("cidr") && !text.is_empty() && net::parse_cidr(text).is_none() {
-            problems.add(at, text, "must be a CIDR: an address, `/` and a prefix length");
+        if self.format.as_deref() == Some("cidr")
+            && !text.is_empty()
+            && net::parse_cidr(text).is_none()
+        {
+            problems.add(
+                at,
+                text,
+                "must be a CIDR: an address, `/` and a prefix length",
+            );
         }
-        if let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
+        if let Some(pattern) = self
+            .pattern
+            .as_ref()
+            .filter(|pattern| !pattern.is_match(text))
+        {
             problems.add(at, text, format!("must match the pattern {pattern}"));
         }
     }
@@ -250,7 +305,11 @@ fn check_list(
 ) {
     let length = list.len() as u64;
     if let Some(max) = max.filter(|max| length > *max) {
-        problems.add(at, list, format!("must have at most {max} items, has {length}"));
+        problems.add(
+            at,
+            list,
+            format!("must have at most {max} items, has {length}"),
+        );
     }
     if let Some(min) = min.filter(|min| length < *min) {
         problems.add(at, list, format!("must have at least {min} items"));
@@ -268,10 +327,21 @@ fn check_list(
 fn in_words(values: &[Value]) -> String {
     let mut names: Vec<String> = values
         .iter()
-        .map(|value| format!("`{}`", value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        .map(|value| {
+            format!(
+                "`{}`",
+                value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned)
+            )
+        })
         .collect();
     let last = names.pop().unwrap_or_default();
-    if names.is_empty() { last } else { format!("{} or {last}", names.join(", ")) }
+    if names.is_empty() {
+        last
+    } else {
+        format!("{} or {last}", names.join(", "))
+    }
 }
 
 /// How many characters must change to turn one word into the other.

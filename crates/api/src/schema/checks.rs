@@ -119,17 +119,21 @@ const TEXT_RULES: &[TextRule] = &[
     },
     TextRule {
         name: "net",
-        holds: |text| net::parse_cidr_or_ip(text).is_some_and(|cidr| cidr.is_masked()),
+        holds: |text| net::parse_cidr_or_ip(text).is_some_and(super::super::net::Cidr::is_masked),
         expected: "must be an address or a CIDR with no bits set beyond its prefix length",
     },
     TextRule {
         name: "netv4",
-        holds: |text| net::parse_cidr_or_ip(text).is_some_and(|cidr| cidr.is_masked() && cidr.is_ipv4()),
+        holds: |text| {
+            net::parse_cidr_or_ip(text).is_some_and(|cidr| cidr.is_masked() && cidr.is_ipv4())
+        },
         expected: "must be an IPv4 address or a CIDR with no bits set beyond its prefix length",
     },
     TextRule {
         name: "netv6",
-        holds: |text| net::parse_cidr_or_ip(text).is_some_and(|cidr| cidr.is_masked() && !cidr.is_ipv4()),
+        holds: |text| {
+            net::parse_cidr_or_ip(text).is_some_and(|cidr| cidr.is_masked() && !cidr.is_ipv4())
+        },
         expected: "must be an IPv6 address or a CIDR with no bits set beyond its prefix length",
     },
     TextRule {
@@ -139,7 +143,7 @@ const TEXT_RULES: &[TextRule] = &[
     },
     TextRule {
         name: "cidrv4",
-        holds: |text| net::parse_cidr_or_ip(text).is_some_and(|cidr| cidr.is_ipv4()),
+        holds: |text| net::parse_cidr_or_ip(text).is_some_and(super::super::net::Cidr::is_ipv4),
         expected: "must be an IPv4 address or CIDR such as 10.0.0.0/8",
     },
     TextRule {
@@ -157,7 +161,11 @@ impl Check {
 
     fn parse(rule: &str) -> Self {
         let (name, argument) = rule.split_once('=').unwrap_or((rule, ""));
-        let number = || argument.parse().expect("numeric rules of our own types carry a number");
+        let number = || {
+            argument
+                .parse()
+                .expect("numeric rules of our own types carry a number")
+        };
         match name {
             "selector" => Self::Selector,
             "labels" => Self::Labels,
@@ -169,7 +177,10 @@ impl Check {
             "lt" => Self::Below(number()),
             "lte" => Self::AtMost(number()),
             _ => Self::Text(
-                TEXT_RULES.iter().find(|known| known.name == name).expect("rules of our own types exist"),
+                TEXT_RULES
+                    .iter()
+                    .find(|known| known.name == name)
+                    .expect("rules of our own types exist"),
             ),
         }
     }
@@ -186,7 +197,9 @@ impl Check {
                 problems.add(at, value, rule.expected);
             }
             (Self::Selector, Value::String(text)) => selector(at, text, problems),
-            (Self::OneOf(allowed), Value::String(text)) if !text.is_empty() && !allowed.contains(text) => {
+            (Self::OneOf(allowed), Value::String(text))
+                if !text.is_empty() && !allowed.contains(text) =>
+            {
                 problems.add(at, value, format!("must be one of {}", allowed.join(", ")));
             }
             (Self::Labels, Value::Object(entries)) => {
@@ -196,7 +209,11 @@ impl Check {
             }
             (Self::InterfaceKeys, Value::Object(entries)) => {
                 for key in entries.keys().filter(|key| !is_interface(key, b"_.-")) {
-                    problems.add(at, key, "must be an interface name of at most 15 characters");
+                    problems.add(
+                        at,
+                        key,
+                        "must be an interface name of at most 15 characters",
+                    );
                 }
             }
             (Self::Unique, Value::Array(list)) => {
@@ -235,7 +252,8 @@ fn selector(at: &Path<'_>, text: &str, problems: &mut Problems) {
 }
 
 fn has_only(text: &str, extra: &[u8]) -> bool {
-    text.bytes().all(|b| b.is_ascii_alphanumeric() || extra.contains(&b))
+    text.bytes()
+        .all(|b| b.is_ascii_alphanumeric() || extra.contains(&b))
 }
 
 fn is_interface(text: &str, extra: &[u8]) -> bool {
@@ -247,13 +265,18 @@ fn is_container_id(text: &str) -> bool {
 }
 
 fn is_key_value_list(text: &str) -> bool {
-    static ITEM: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"^\s*[0-9A-Za-z_]+=.*$").expect("a constant pattern compiles"));
+    static ITEM: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^\s*[0-9A-Za-z_]+=.*$").expect("a constant pattern compiles")
+    });
     text.trim().is_empty()
-        || text.split(',').all(|item| item.is_empty() || ITEM.is_match(item))
+        || text
+            .split(',')
+            .all(|item| item.is_empty() || ITEM.is_match(item))
 }
 
 fn is_wireguard_key(text: &str) -> bool {
     use base64::Engine as _;
-    base64::engine::general_purpose::STANDARD.decode(text).is_ok_and(|key| key.len() == 32)
+    base64::engine::general_purpose::STANDARD
+        .decode(text)
+        .is_ok_and(|key| key.len() == 32)
 }

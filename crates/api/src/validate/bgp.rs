@@ -9,7 +9,11 @@ use crate::kinds::bgp_peer::BgpPeerSpec;
 use crate::net;
 use crate::problem::{Path, Problems};
 
-pub(super) fn check_configuration(at: &Path<'_>, config: &BgpConfiguration, problems: &mut Problems) {
+pub(super) fn check_configuration(
+    at: &Path<'_>,
+    config: &BgpConfiguration,
+    problems: &mut Problems,
+) {
     let spec = &config.spec;
     if config.metadata.name != "default" {
         check_default_only(at, spec, problems);
@@ -17,10 +21,16 @@ pub(super) fn check_configuration(at: &Path<'_>, config: &BgpConfiguration, prob
     if spec.node_to_node_mesh_enabled == Some(false) {
         for (name, is_set) in [
             ("nodeMeshPassword", spec.node_mesh_password.is_some()),
-            ("nodeMeshMaxRestartTime", spec.node_mesh_max_restart_time.is_some()),
+            (
+                "nodeMeshMaxRestartTime",
+                spec.node_mesh_max_restart_time.is_some(),
+            ),
         ] {
             if is_set {
-                problems.add_missing(&at.field(name), "must not be set, because nodeToNodeMeshEnabled is false");
+                problems.add_missing(
+                    &at.field(name),
+                    "must not be set, because nodeToNodeMeshEnabled is false",
+                );
             }
         }
     }
@@ -40,21 +50,34 @@ pub(super) fn check_configuration(at: &Path<'_>, config: &BgpConfiguration, prob
     check_advertisements(at, spec, problems);
 }
 
-const COMMUNITY: &str = "must be a community: `aa:nn` of 16-bit numbers or `aa:nn:mm` of 32-bit numbers";
+const COMMUNITY: &str =
+    "must be a community: `aa:nn` of 16-bit numbers or `aa:nn:mm` of 32-bit numbers";
 
 /// Notes fields that only the settings named `default` may have.
 fn check_default_only(at: &Path<'_>, spec: &BgpConfigurationSpec, problems: &mut Problems) {
     for (name, is_set) in [
-        ("nodeToNodeMeshEnabled", spec.node_to_node_mesh_enabled.is_some()),
+        (
+            "nodeToNodeMeshEnabled",
+            spec.node_to_node_mesh_enabled.is_some(),
+        ),
         ("asNumber", spec.as_number.is_some()),
-        ("serviceLoadBalancerIPs", !spec.service_load_balancer_ips.is_empty()),
+        (
+            "serviceLoadBalancerIPs",
+            !spec.service_load_balancer_ips.is_empty(),
+        ),
         ("serviceExternalIPs", !spec.service_external_ips.is_empty()),
         ("serviceClusterIPs", !spec.service_cluster_ips.is_empty()),
         ("nodeMeshPassword", spec.node_mesh_password.is_some()),
-        ("nodeMeshMaxRestartTime", spec.node_mesh_max_restart_time.is_some()),
+        (
+            "nodeMeshMaxRestartTime",
+            spec.node_mesh_max_restart_time.is_some(),
+        ),
     ] {
         if is_set {
-            problems.add_missing(&at.field(name), "may only be set in the BGPConfiguration named `default`");
+            problems.add_missing(
+                &at.field(name),
+                "may only be set in the BGPConfiguration named `default`",
+            );
         }
     }
 }
@@ -106,8 +129,16 @@ pub(super) fn check_peer(at: &Path<'_>, spec: &BgpPeerSpec, problems: &mut Probl
     let has_as_number = spec.as_number.0 != 0;
     let set = |text: &String| !text.is_empty();
     for (name, clashes, rule) in [
-        ("node", set(&spec.node) && set(&spec.node_selector), "must not be set together with nodeSelector"),
-        ("peerIP", set(&spec.peer_ip) && set(&spec.peer_selector), "must not be set together with peerSelector"),
+        (
+            "node",
+            set(&spec.node) && set(&spec.node_selector),
+            "must not be set together with nodeSelector",
+        ),
+        (
+            "peerIP",
+            set(&spec.peer_ip) && set(&spec.peer_selector),
+            "must not be set together with peerSelector",
+        ),
         (
             "asNumber",
             set(&spec.peer_selector) && has_as_number,
@@ -128,7 +159,11 @@ pub(super) fn check_peer(at: &Path<'_>, spec: &BgpPeerSpec, problems: &mut Probl
             set(&spec.local_workload_selector) && !has_as_number,
             "must be given, because localWorkloadSelector is set",
         ),
-        ("reachableBy", set(&spec.reachable_by) && !set(&spec.peer_ip), "needs peerIP"),
+        (
+            "reachableBy",
+            set(&spec.reachable_by) && !set(&spec.peer_ip),
+            "needs peerIP",
+        ),
         (
             "keepOriginalNextHop",
             spec.keep_original_next_hop && spec.next_hop_mode.is_some(),
@@ -139,9 +174,10 @@ pub(super) fn check_peer(at: &Path<'_>, spec: &BgpPeerSpec, problems: &mut Probl
             problems.add_missing(&at.field(name), rule);
         }
     }
-    if let (Some(gateway), Some((peer, _))) =
-        (net::parse_ip(&spec.reachable_by), net::parse_ip_port(&spec.peer_ip))
-        && gateway.is_ipv4() != peer.is_ipv4()
+    if let (Some(gateway), Some((peer, _))) = (
+        net::parse_ip(&spec.reachable_by),
+        net::parse_ip_port(&spec.peer_ip),
+    ) && gateway.is_ipv4() != peer.is_ipv4()
     {
         let rule = "must be of the same IP version as peerIP";
         problems.add(&at.field("reachableBy"), &spec.reachable_by, rule);
@@ -193,8 +229,15 @@ pub(super) fn check_filter(at: &Path<'_>, spec: &BgpFilterSpec, problems: &mut P
 
 fn check_filter_rule(at: &Path<'_>, rule: &FilterRule<'_>, problems: &mut Problems) {
     if rule.cidr.is_empty() == rule.has_operator {
-        let missing = if rule.has_operator { "cidr" } else { "matchOperator" };
-        problems.add_missing(&at.field(missing), "must be given: cidr and matchOperator go together");
+        let missing = if rule.has_operator {
+            "cidr"
+        } else {
+            "matchOperator"
+        };
+        problems.add_missing(
+            &at.field(missing),
+            "must be given: cidr and matchOperator go together",
+        );
     }
     if rule.has_prefix_length && rule.cidr.is_empty() {
         problems.add_missing(&at.field("prefixLength"), "needs cidr");

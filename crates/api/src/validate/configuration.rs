@@ -24,7 +24,10 @@ pub(super) fn check_felix(at: &Path<'_>, config: &FelixConfiguration, problems: 
         problems.add(&at.field("nodeSelector"), &spec.node_selector, rule);
     }
     check_node_ports(at, spec, problems);
-    for (name, port) in [("natPortRange", &spec.nat_port_range), ("bpfPSNATPorts", &spec.bpf_psnat_ports)] {
+    for (name, port) in [
+        ("natPortRange", &spec.nat_port_range),
+        ("bpfPSNATPorts", &spec.bpf_psnat_ports),
+    ] {
         if let Some(Port::Range(0, _)) = port {
             problems.add(&at.field(name), port, "must be from 1 to 65535");
         }
@@ -45,12 +48,25 @@ pub(super) fn check_felix(at: &Path<'_>, config: &FelixConfiguration, problems: 
     }
     for (name, address, want_ipv4) in [
         ("natOutgoingAddress", &spec.nat_outgoing_address, true),
-        ("deviceRouteSourceAddress", &spec.device_route_source_address, true),
-        ("deviceRouteSourceAddressIPv6", &spec.device_route_source_address_ipv6, false),
+        (
+            "deviceRouteSourceAddress",
+            &spec.device_route_source_address,
+            true,
+        ),
+        (
+            "deviceRouteSourceAddressIPv6",
+            &spec.device_route_source_address_ipv6,
+            false,
+        ),
     ] {
-        if !address.is_empty() && net::parse_ip(address).is_none_or(|ip| ip.is_ipv4() != want_ipv4) {
+        if !address.is_empty() && net::parse_ip(address).is_none_or(|ip| ip.is_ipv4() != want_ipv4)
+        {
             let version = if want_ipv4 { 4 } else { 6 };
-            problems.add(&at.field(name), address, format!("must be an IPv{version} address"));
+            problems.add(
+                &at.field(name),
+                address,
+                format!("must be an IPv{version} address"),
+            );
         }
     }
     check_route_tables(at, spec, problems);
@@ -59,7 +75,11 @@ pub(super) fn check_felix(at: &Path<'_>, config: &FelixConfiguration, problems: 
     for (index, entry) in spec.health_timeout_overrides.iter().enumerate() {
         let at = overrides_at.index(index);
         if entry.name.is_empty() || !entry.name.bytes().all(is_name) {
-            problems.add(&at.field("name"), &entry.name, "must be letters, digits, `_`, `-` and spaces");
+            problems.add(
+                &at.field("name"),
+                &entry.name,
+                "must be letters, digits, `_`, `-` and spaces",
+            );
         }
         if entry.timeout.is_negative() {
             problems.add(&at.field("timeout"), entry.timeout, "must not be negative");
@@ -68,14 +88,22 @@ pub(super) fn check_felix(at: &Path<'_>, config: &FelixConfiguration, problems: 
 }
 
 fn check_node_ports(at: &Path<'_>, spec: &FelixConfigurationSpec, problems: &mut Problems) {
-    let Some(ranges) = &spec.kube_node_port_ranges else { return };
+    let Some(ranges) = &spec.kube_node_port_ranges else {
+        return;
+    };
     let at = at.field("kubeNodePortRanges");
     if ranges.len() > MAX_NODE_PORT_RANGES {
-        problems.add(&at, ranges, format!("must have at most {MAX_NODE_PORT_RANGES} items"));
+        problems.add(
+            &at,
+            ranges,
+            format!("must have at most {MAX_NODE_PORT_RANGES} items"),
+        );
     }
     for (index, port) in ranges.iter().enumerate() {
         match port {
-            Port::Named(_) => problems.add(&at.index(index), port, "must be a port number or range"),
+            Port::Named(_) => {
+                problems.add(&at.index(index), port, "must be a port number or range");
+            }
             Port::Range(0, _) => problems.add(&at.index(index), port, "must be from 1 to 65535"),
             Port::Range(..) => {}
         }
@@ -92,13 +120,19 @@ fn check_route_tables(at: &Path<'_>, spec: &FelixConfigurationSpec, problems: &m
             problems.add(&at, range, "must not be set together with routeTableRanges");
         }
     }
-    let Some(ranges) = &spec.route_table_ranges else { return };
+    let Some(ranges) = &spec.route_table_ranges else {
+        return;
+    };
     let at = at.field("routeTableRanges");
     let mut total = 0_i64;
     for (index, range) in ranges.iter().enumerate() {
         let at = at.index(index);
         if range.min < 1 || range.max < range.min || range.max > i64::from(u32::MAX) {
-            problems.add(&at, range, "must lie within 1 to 4294967295, min not above max");
+            problems.add(
+                &at,
+                range,
+                "must lie within 1 to 4294967295, min not above max",
+            );
         } else {
             total = total.saturating_add(range.max - range.min + 1);
         }
@@ -114,8 +148,14 @@ pub(super) fn check_controllers(
     spec: &KubeControllersConfigurationSpec,
     problems: &mut Problems,
 ) {
-    let host_endpoint = spec.controllers.node.as_ref().and_then(|node| node.host_endpoint.as_ref());
-    let Some(host_endpoint) = host_endpoint else { return };
+    let host_endpoint = spec
+        .controllers
+        .node
+        .as_ref()
+        .and_then(|node| node.host_endpoint.as_ref());
+    let Some(host_endpoint) = host_endpoint else {
+        return;
+    };
     let at = at.field("controllers");
     let at = at.field("node");
     let at = at.field("hostEndpoint");
@@ -127,8 +167,15 @@ pub(super) fn check_controllers(
         if name.is_empty() {
             problems.add_missing(&name_at, "must be given");
         } else if name.len() > MAX_NAME {
-            problems.add(&name_at, name, format!("must be at most {MAX_NAME} characters"));
-        } else if host_endpoint.templates[..index].iter().any(|other| other.generate_name == *name) {
+            problems.add(
+                &name_at,
+                name,
+                format!("must be at most {MAX_NAME} characters"),
+            );
+        } else if host_endpoint.templates[..index]
+            .iter()
+            .any(|other| other.generate_name == *name)
+        {
             problems.add(&name_at, name, "must be unique among the templates");
         }
         if template.interface_cidrs.is_empty() && template.interface_pattern.is_empty() {
@@ -138,7 +185,11 @@ pub(super) fn check_controllers(
     }
 }
 
-pub(super) fn check_node_status(at: &Path<'_>, spec: &CalicoNodeStatusSpec, problems: &mut Problems) {
+pub(super) fn check_node_status(
+    at: &Path<'_>,
+    spec: &CalicoNodeStatusSpec,
+    problems: &mut Problems,
+) {
     for (name, is_missing) in [
         ("node", spec.node.is_empty()),
         ("classes", spec.classes.is_empty()),

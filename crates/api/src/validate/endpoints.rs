@@ -67,34 +67,56 @@ pub(super) fn check_workload(at: &Path<'_>, endpoint: &WorkloadEndpoint, problem
         && dscp.value().is_none()
     {
         let at = at.field("qosControls");
-        problems.add(&at.field("dscp"), dscp, "must be a DSCP value: 0 to 63, or a name such as EF");
+        problems.add(
+            &at.field("dscp"),
+            dscp,
+            "must be a DSCP value: 0 to 63, or a name such as EF",
+        );
     }
 }
 
 fn check_workload_port(at: &Path<'_>, port: &WorkloadEndpointPort, problems: &mut Problems) {
     check_protocol(at, &port.protocol, problems);
     if port.name.is_empty() && port.host_port == 0 {
-        problems.add_missing(&at.field("name"), "must be given, because there is no hostPort");
+        problems.add_missing(
+            &at.field("name"),
+            "must be given, because there is no hostPort",
+        );
     }
 }
 
-/// Every NATed address must be one of the endpoint's own.
+/// Every address behind NAT must be one of the endpoint's own.
 fn check_nats(at: &Path<'_>, spec: &WorkloadEndpointSpec, problems: &mut Problems) {
-    let networks: Vec<_> = spec.ip_networks.iter().filter_map(|n| net::parse_cidr_or_ip(n)).collect();
+    let networks: Vec<_> = spec
+        .ip_networks
+        .iter()
+        .filter_map(|n| net::parse_cidr_or_ip(n))
+        .collect();
     let nats_at = at.field("ipNATs");
     for (index, nat) in spec.ip_nats.iter().enumerate() {
         let at = nats_at.index(index);
         let internal = net::parse_cidr_or_ip(&nat.internal_ip);
         let external = net::parse_cidr_or_ip(&nat.external_ip);
         let (Some(internal), Some(external)) = (internal, external) else {
-            problems.add(&at, nat, "must have an internalIP and an externalIP, both addresses");
+            problems.add(
+                &at,
+                nat,
+                "must have an internalIP and an externalIP, both addresses",
+            );
             continue;
         };
         if internal.is_ipv4() != external.is_ipv4() {
             problems.add(&at, nat, "must have two addresses of the same IP version");
         }
-        if !networks.iter().any(|network| network.network().contains(&internal.ip())) {
-            problems.add(&at.field("internalIP"), &nat.internal_ip, "must be one of ipNetworks");
+        if !networks
+            .iter()
+            .any(|network| network.network().contains(&internal.ip()))
+        {
+            problems.add(
+                &at.field("internalIP"),
+                &nat.internal_ip,
+                "must be one of ipNetworks",
+            );
         }
     }
 }

@@ -76,14 +76,20 @@ pub(crate) fn annotations(
     annotations: &BTreeMap<String, String>,
     problems: &mut Problems,
 ) {
-    for key in annotations.keys().filter(|key| !is_qualified_name(&key.to_ascii_lowercase())) {
+    for key in annotations
+        .keys()
+        .filter(|key| !is_qualified_name(&key.to_ascii_lowercase()))
+    {
         problems.add(
             at,
             key,
             "is not an annotation name: at most 63 letters, digits, `-`, `_` and `.`, optionally after a DNS name and `/`",
         );
     }
-    let size: usize = annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
+    let size: usize = annotations
+        .iter()
+        .map(|(key, value)| key.len() + value.len())
+        .sum();
     if size > MAX_ANNOTATIONS {
         let rule = format!("must be at most {MAX_ANNOTATIONS} bytes together, are {size}");
         problems.add_missing(at, rule);

@@ -23,10 +23,17 @@ pub(super) fn check(kind: Kind, metadata: &Metadata, problems: &mut Problems) {
     if matches!(kind, Kind::NetworkSet | Kind::GlobalNetworkSet)
         && metadata.labels.contains_key(NAMESPACE_LABEL)
     {
-        problems.add(&labels_at, NAMESPACE_LABEL, "is set by the system and must not be given");
+        problems.add(
+            &labels_at,
+            NAMESPACE_LABEL,
+            "is set by the system and must not be given",
+        );
     }
     if kind.is_namespaced() && metadata.namespace.is_empty() {
-        problems.add_missing(&at.field("namespace"), format!("must be given: {kind} is namespaced"));
+        problems.add_missing(
+            &at.field("namespace"),
+            format!("must be given: {kind} is namespaced"),
+        );
     }
 }
 
@@ -35,10 +42,18 @@ fn check_name(kind: Kind, at: &Path<'_>, name: &str, problems: &mut Problems) {
         problems.add_missing(at, "must be given");
         return;
     }
-    let max = if kind == Kind::Tier { MAX_LABEL } else { MAX_NAME };
+    let max = if kind == Kind::Tier {
+        MAX_LABEL
+    } else {
+        MAX_NAME
+    };
     if name.len() > max {
         let excess = name.len() - max;
-        problems.add(at, name, format!("must be at most {max} characters; too long by {excess}"));
+        problems.add(
+            at,
+            name,
+            format!("must be at most {max} characters; too long by {excess}"),
+        );
     }
     if !is_subdomain_text(name) {
         problems.add(
@@ -55,14 +70,21 @@ fn check_name(kind: Kind, at: &Path<'_>, name: &str, problems: &mut Problems) {
             problems.add(at, name, "must contain at most one dot");
         }
         Kind::NetworkPolicy | Kind::StagedNetworkPolicy
-            if dots > 1 && !FOREIGN_POLICY_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) =>
+            if dots > 1
+                && !FOREIGN_POLICY_PREFIXES
+                    .iter()
+                    .any(|prefix| name.starts_with(prefix)) =>
         {
             problems.add(at, name, "must contain at most one dot");
         }
         Kind::KubeControllersConfiguration | Kind::ClusterInformation | Kind::IpamConfiguration
             if name != "default" =>
         {
-            problems.add(at, name, format!("must be `default`: there is only one {kind}"));
+            problems.add(
+                at,
+                name,
+                format!("must be `default`: there is only one {kind}"),
+            );
         }
         _ => {}
     }

@@ -27,7 +27,11 @@ pub(super) fn check_place(at: &Path<'_>, rules: &[Rule], place: Place, problems:
         let at = at.index(index);
         let source = ("source", &rule.source);
         let destination = ("destination", &rule.destination);
-        let (near, far) = if place.is_egress { (source, destination) } else { (destination, source) };
+        let (near, far) = if place.is_egress {
+            (source, destination)
+        } else {
+            (destination, source)
+        };
         if let Some(services) = &near.1.services {
             let rule = format!("must not be set in the {} of an {direction} rule", near.0);
             problems.add(&at.field(near.0).field("services"), services, rule);
@@ -38,7 +42,10 @@ pub(super) fn check_place(at: &Path<'_>, rules: &[Rule], place: Place, problems:
         {
             let at = at.field(far.0);
             let at = at.field("services");
-            problems.add_missing(&at.field("namespace"), "must be given in a cluster-wide policy");
+            problems.add_missing(
+                &at.field("namespace"),
+                "must be given in a cluster-wide policy",
+            );
         }
         if let Some(http) = rule.http.as_ref().filter(|_| place.is_egress) {
             problems.add(&at.field("http"), http, "must not be set in an egress rule");
@@ -47,9 +54,16 @@ pub(super) fn check_place(at: &Path<'_>, rules: &[Rule], place: Place, problems:
 }
 
 fn check(at: &Path<'_>, rule: &Rule, problems: &mut Problems) {
-    for (name, protocol) in [("protocol", &rule.protocol), ("notProtocol", &rule.not_protocol)] {
+    for (name, protocol) in [
+        ("protocol", &rule.protocol),
+        ("notProtocol", &rule.not_protocol),
+    ] {
         if let Some(protocol) = protocol.as_ref().filter(|protocol| !protocol.is_valid()) {
-            problems.add(&at.field(name), protocol, format!("is not {}", Protocol::expected()));
+            problems.add(
+                &at.field(name),
+                protocol,
+                format!("is not {}", Protocol::expected()),
+            );
         }
     }
     check_icmp(at, rule, problems);
@@ -62,14 +76,23 @@ fn check(at: &Path<'_>, rule: &Rule, problems: &mut Problems) {
         check_entity(&at, entity, problems);
         check_ports(&at, rule.protocol.as_ref(), entity, problems);
         families.check(&at.field("nets"), &entity.nets, rule.ip_version, problems);
-        families.check(&at.field("notNets"), &entity.not_nets, rule.ip_version, problems);
+        families.check(
+            &at.field("notNets"),
+            &entity.not_nets,
+            rule.ip_version,
+            problems,
+        );
         check_not_nets(&at.field("notNets"), &entity.not_nets, problems);
     }
     let destination = &rule.destination;
     if destination.services.is_some()
         && !(destination.ports.is_empty() && destination.not_ports.is_empty())
     {
-        let ports = if destination.ports.is_empty() { "notPorts" } else { "ports" };
+        let ports = if destination.ports.is_empty() {
+            "notPorts"
+        } else {
+            "ports"
+        };
         let at = at.field("destination");
         problems.add_missing(&at.field(ports), "must not be set together with services");
     }
@@ -81,13 +104,23 @@ fn check(at: &Path<'_>, rule: &Rule, problems: &mut Problems) {
 
 fn check_icmp(at: &Path<'_>, rule: &Rule, problems: &mut Problems) {
     for (name, fields) in [("icmp", &rule.icmp), ("notICMP", &rule.not_icmp)] {
-        if let Some(fields) = fields.as_ref().filter(|f| f.code.is_some() && f.r#type.is_none()) {
+        if let Some(fields) = fields
+            .as_ref()
+            .filter(|f| f.code.is_some() && f.r#type.is_none())
+        {
             problems.add(&at.field(name), fields, "must have a type if it has a code");
         }
     }
-    let is_icmp = rule.protocol.as_ref().is_some_and(|p| p.is_icmp() || p.is_icmpv6());
+    let is_icmp = rule
+        .protocol
+        .as_ref()
+        .is_some_and(|p| p.is_icmp() || p.is_icmpv6());
     if let Some(icmp) = rule.icmp.as_ref().filter(|_| !is_icmp) {
-        problems.add(&at.field("icmp"), icmp, "needs protocol to be ICMP or ICMPv6");
+        problems.add(
+            &at.field("icmp"),
+            icmp,
+            "needs protocol to be ICMP or ICMPv6",
+        );
     }
     let version_at = at.field("ipVersion");
     for protocol in [&rule.protocol, &rule.not_protocol].into_iter().flatten() {
@@ -105,7 +138,11 @@ fn check_icmp(at: &Path<'_>, rule: &Rule, problems: &mut Problems) {
 
 fn check_http(at: &Path<'_>, rule: &Rule, http: &HttpMatch, problems: &mut Problems) {
     let at = at.field("http");
-    if rule.protocol.as_ref().is_some_and(|protocol| protocol.number() != Some(6)) {
+    if rule
+        .protocol
+        .as_ref()
+        .is_some_and(|protocol| protocol.number() != Some(6))
+    {
         problems.add(&at, http, "needs protocol to be TCP or not set");
     }
     if rule.action != Action::Allow {
@@ -127,20 +164,34 @@ fn check_http(at: &Path<'_>, rule: &Rule, http: &HttpMatch, problems: &mut Probl
             }
         };
         if !text.starts_with('/') || text.contains(['?', ' ', '#']) {
-            problems.add(&at, path, "must start with `/` and contain no `?`, `#` or space");
+            problems.add(
+                &at,
+                path,
+                "must start with `/` and contain no `?`, `#` or space",
+            );
         }
     }
 }
 
-fn check_ports(at: &Path<'_>, protocol: Option<&Protocol>, entity: &EntityRule, problems: &mut Problems) {
+fn check_ports(
+    at: &Path<'_>,
+    protocol: Option<&Protocol>,
+    entity: &EntityRule,
+    problems: &mut Problems,
+) {
     for (name, ports) in [("ports", &entity.ports), ("notPorts", &entity.not_ports)] {
         let at = at.field(name);
         match protocol {
             None if !ports.iter().all(Port::is_named) => {
-                problems.add(&at, ports, "port numbers need the rule's protocol to be TCP, UDP or SCTP");
+                problems.add(
+                    &at,
+                    ports,
+                    "port numbers need the rule's protocol to be TCP, UDP or SCTP",
+                );
             }
             Some(protocol) if !ports.is_empty() && !protocol.supports_ports() => {
-                let rule = format!("ports need protocol TCP, UDP or SCTP, but the rule has {protocol}");
+                let rule =
+                    format!("ports need protocol TCP, UDP or SCTP, but the rule has {protocol}");
                 problems.add(&at, ports, rule);
             }
             _ => {}
@@ -169,7 +220,8 @@ fn check_entity(at: &Path<'_>, entity: &EntityRule, problems: &mut Problems) {
     }
     let namespace_selector = &entity.namespace_selector;
     if namespace_selector.contains("global(")
-        && !tortie_selector::Selector::parse(namespace_selector).is_ok_and(|selector| selector.is_global())
+        && !tortie_selector::Selector::parse(namespace_selector)
+            .is_ok_and(|selector| selector.is_global())
     {
         problems.add(
             &at.field("namespaceSelector"),
@@ -177,7 +229,9 @@ fn check_entity(at: &Path<'_>, entity: &EntityRule, problems: &mut Problems) {
             "global() must stand alone, not with other selectors",
         );
     }
-    let Some(services) = &entity.services else { return };
+    let Some(services) = &entity.services else {
+        return;
+    };
     if services.name.is_empty() {
         let at = at.field("services");
         problems.add_missing(&at.field("name"), "must be given");
@@ -203,16 +257,35 @@ struct Families {
 }
 
 impl Families {
-    fn check(&mut self, at: &Path<'_>, nets: &[String], version: Option<i64>, problems: &mut Problems) {
+    fn check(
+        &mut self,
+        at: &Path<'_>,
+        nets: &[String],
+        version: Option<i64>,
+        problems: &mut Problems,
+    ) {
         for (index, text) in nets.iter().enumerate() {
-            let Some(cidr) = net::parse_cidr_or_ip(text) else { continue };
-            let (family, seen_other) = if cidr.is_ipv4() { (4, self.v6) } else { (6, self.v4) };
+            let Some(cidr) = net::parse_cidr_or_ip(text) else {
+                continue;
+            };
+            let (family, seen_other) = if cidr.is_ipv4() {
+                (4, self.v6)
+            } else {
+                (6, self.v4)
+            };
             if version.is_some_and(|version| version != family) {
-                let rule = format!("is IPv{family}, but the rule has ipVersion {}", version.unwrap_or_default());
+                let rule = format!(
+                    "is IPv{family}, but the rule has ipVersion {}",
+                    version.unwrap_or_default()
+                );
                 problems.add(&at.index(index), text, rule);
             }
             if seen_other {
-                problems.add(&at.index(index), text, "a rule must not mix IPv4 and IPv6 nets");
+                problems.add(
+                    &at.index(index),
+                    text,
+                    "a rule must not mix IPv4 and IPv6 nets",
+                );
             }
             self.v4 |= family == 4;
             self.v6 |= family == 6;
@@ -226,7 +299,11 @@ fn check_not_nets(at: &Path<'_>, nets: &[String], problems: &mut Problems) {
         let matches_all = text == "0.0.0.0/0"
             || net::parse_cidr(text).is_some_and(|cidr| !cidr.is_ipv4() && cidr.prefix() == 0);
         if matches_all {
-            problems.add(&at.index(index), text, "covers every address, so the rule would never match");
+            problems.add(
+                &at.index(index),
+                text,
+                "covers every address, so the rule would never match",
+            );
         }
     }
 }
