@@ -4,7 +4,8 @@
 //! # Invariants
 //! - Pure and total: an object that cannot be converted is a [`Converted`] without a resource, never a panic.
 //! - Fail closed: a rule that cannot be converted is left out where it allows, and denies everything where it denies
-//!   or passes.
+//!   or passes. The one exception, kept because all of Calico does so, is an `ipBlock` that is not a CIDR: it leaves
+//!   the rule without a peer. The API server refuses such a policy.
 //! - The UID of a derived object is that of the Kubernetes object through [`convert_uid`], so that garbage collection
 //!   never takes the two for one; endpoints and nodes are the exception and keep it.
 
@@ -81,4 +82,12 @@ fn derived_uid(uid: &str, problems: &mut Problems) -> Option<String> {
         );
     }
     converted
+}
+
+/// Notes what is wrong with an annotation.
+fn note_annotation(problems: &mut Problems, key: &str, value: impl serde::Serialize, rule: &str) {
+    let root = Path::ROOT;
+    let metadata = root.field("metadata");
+    let annotations = metadata.field("annotations");
+    problems.add(&annotations.field(key), value, rule);
 }

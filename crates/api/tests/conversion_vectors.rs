@@ -3,7 +3,9 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tortie_api::k8s::{self, Converted};
-use tortie_api::names::{DEFAULT_VETH_PREFIX, EndpointIds, IpVersion, veth_name, vtep_mac};
+use tortie_api::names::{
+    DEFAULT_VETH_PREFIX, EndpointIds, IpVersion, agent_key, veth_name, vtep_mac,
+};
 
 /// What a case expects of the errors of a conversion.
 #[derive(PartialEq)]
@@ -108,6 +110,12 @@ fn computed_names() {
                 ids.map(|ids| to_json(&ids))
                     .map_err(|error| error.to_string())
             }
+            "v1WorkloadEndpointKeyPath" => Ok(json!(agent_key(
+                input("hostname"),
+                input("orchestratorID"),
+                input("workloadID"),
+                input("endpointID"),
+            ))),
             // The rest belongs to other crates.
             _ => return Ok(()),
         };

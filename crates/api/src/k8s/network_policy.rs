@@ -119,8 +119,8 @@ fn push_rules(
     }
 }
 
-/// The conditions of a peer. Like upstream, a CIDR that does not parse leaves out itself and all that follow it; the
-/// API server does not let one through.
+/// The conditions of a peer. An unreadable CIDR leaves none, and an unreadable exception none after it: see the
+/// invariants of [`super`].
 fn entity(peer: &NetworkPolicyPeer) -> EntityRule {
     let Some(block) = &peer.ip_block else {
         return EntityRule {

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1::Node as KubeNode;
 use serde::de::DeserializeOwned;
 
-use super::Converted;
+use super::{Converted, note_annotation};
 use crate::kinds::Node;
 use crate::kinds::node::{
     NodeAddress, NodeBgpSpec, NodeInterface, NodeSpec, NodeStatus, NodeWireguardSpec, OrchRef,
@@ -184,11 +184,9 @@ fn inherited_labels(text: &str) -> Result<BTreeMap<String, String>, Problems> {
         .map(Option::unwrap_or_default)
         .map_err(|_| {
             let mut problems = Problems::default();
-            let root = Path::ROOT;
-            let metadata = root.field("metadata");
-            let annotations = metadata.field("annotations");
-            problems.add(
-                &annotations.field(KUBE_LABELS),
+            note_annotation(
+                &mut problems,
+                KUBE_LABELS,
                 text,
                 "must be left as it was read",
             );
@@ -211,14 +209,7 @@ impl Annotations<'_> {
         let text = self.all.get(key).filter(|text| !text.is_empty())?;
         let parsed = parse(text);
         if parsed.is_none() {
-            let root = Path::ROOT;
-            let metadata = root.field("metadata");
-            let annotations = metadata.field("annotations");
-            self.problems.add(
-                &annotations.field(key),
-                text,
-                "cannot be read; it is ignored",
-            );
+            note_annotation(self.problems, key, text, "cannot be read; it is ignored");
         }
         parsed
     }

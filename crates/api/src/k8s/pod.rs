@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 
-use super::Converted;
 use super::profile::ProfileOwner;
+use super::{Converted, note_annotation};
 use crate::kinds::WorkloadEndpoint;
 use crate::kinds::workload_endpoint::{IpNat, WorkloadEndpointPort, WorkloadEndpointSpec};
 use crate::meta::Metadata;
@@ -269,7 +269,7 @@ fn source_prefixes(pod: &Pod, problems: &mut Problems) -> Option<Vec<String>> {
     let mut prefixes = Vec::new();
     for prefix in string_list(ALLOWED_SOURCE_PREFIXES, text, problems)? {
         let Some(cidr) = net::parse_cidr(&prefix) else {
-            note(
+            note_annotation(
                 problems,
                 ALLOWED_SOURCE_PREFIXES,
                 &prefix,
@@ -284,17 +284,10 @@ fn source_prefixes(pod: &Pod, problems: &mut Problems) -> Option<Vec<String>> {
 
 fn string_list(key: &str, text: &str, problems: &mut Problems) -> Option<Vec<String>> {
     let Ok(list) = serde_json::from_str::<Option<Vec<String>>>(text) else {
-        note(problems, key, text, "must be a JSON list of strings");
+        note_annotation(problems, key, text, "must be a JSON list of strings");
         return None;
     };
     Some(list.unwrap_or_default())
-}
-
-fn note(problems: &mut Problems, annotation: &str, value: &str, rule: &str) {
-    let root = Path::ROOT;
-    let metadata = root.field("metadata");
-    let annotations = metadata.field("annotations");
-    problems.add(&annotations.field(annotation), value, rule);
 }
 
 /// The ports with a name, which rules can refer to, or a host port.

@@ -22,6 +22,17 @@ pub struct EndpointIds {
     pub endpoint: String,
 }
 
+/// The key under which agents know a workload endpoint. The workload of a pod is `namespace/pod`.
+pub fn agent_key(node: &str, orchestrator: &str, workload: &str, endpoint: &str) -> String {
+    let escape = |part: &str| part.replace('%', "%25").replace('/', "%2f");
+    format!(
+        "/calico/v1/host/{node}/workload/{}/{}/endpoint/{}",
+        escape(orchestrator),
+        escape(workload),
+        escape(endpoint)
+    )
+}
+
 /// Why a name could not be made or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {

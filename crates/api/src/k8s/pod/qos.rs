@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use crate::k8s::quantity;
+use crate::k8s::{note_annotation, quantity};
 use crate::kinds::workload_endpoint::QosControls;
-use crate::problem::{Path, Problems};
+use crate::problem::Problems;
 use crate::scalar::Dscp;
 
 const BANDWIDTH: RangeInclusive<i64> = 1_000..=1_000_000_000_000_000;
@@ -88,7 +88,7 @@ fn limits(
     };
     let mut require = |value: &mut i64, name: &str, holds: bool, rule: &str| {
         if *value != 0 && !holds {
-            note(problems, &calico(name), *value, rule);
+            note_annotation(problems, &calico(name), *value, rule);
             *value = 0;
         }
     };
@@ -133,7 +133,7 @@ fn limits(
 fn quantity_in(key: &str, text: &str, range: &RangeInclusive<i64>, problems: &mut Problems) -> i64 {
     let (low, high) = (*range.start(), *range.end());
     let Some(value) = quantity::parse(text) else {
-        note(
+        note_annotation(
             problems,
             key,
             text,
@@ -143,7 +143,7 @@ fn quantity_in(key: &str, text: &str, range: &RangeInclusive<i64>, problems: &mu
     };
     let clamped = value.clamp(low, high);
     if clamped != value {
-        note(
+        note_annotation(
             problems,
             key,
             text,
@@ -167,7 +167,7 @@ fn dscp(annotations: &BTreeMap<String, String>, problems: &mut Problems) -> Opti
         .ok()
         .filter(|dscp: &Dscp| dscp.value().is_some());
     if dscp.is_none() {
-        note(
+        note_annotation(
             problems,
             KEY,
             text,
@@ -175,11 +175,4 @@ fn dscp(annotations: &BTreeMap<String, String>, problems: &mut Problems) -> Opti
         );
     }
     dscp
-}
-
-fn note(problems: &mut Problems, annotation: &str, value: impl serde::Serialize, rule: &str) {
-    let root = Path::ROOT;
-    let metadata = root.field("metadata");
-    let annotations = metadata.field("annotations");
-    problems.add(&annotations.field(annotation), value, rule);
 }

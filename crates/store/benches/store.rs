@@ -1,0 +1,171 @@
+//! Figures of the embedded store, as lines of `name value unit`.
+//!
+//! Writes are durable: each is on disk before it is answered. The file is in the folder for
+//! temporary files, so `TMPDIR` says which disk is measured.
+#![expect(clippy::print_stdout, reason = "the figures are the output")]
+#![expect(clippy::cast_precision_loss, reason = "figures need few digits")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use tortie_api::NetworkSet;
+use tortie_api::network_set::NetworkSetSpec;
+use tortie_store::embedded::EmbeddedStore;
+use tortie_store::{Change, Kind, Query, Resource, Store, Watch};
+
+/// How long each rate is measured.
+const PERIOD: Duration = Duration::from_secs(5);
+
+#[tokio::main]
+async fn main() {
+    for (size, nets) in [("200B", 4), ("2kB", 100), ("20kB", 1100)] {
+        for writers in [1, 64] {
+            let rate = writes_per_second(writers, nets).await;
+            println!("store_embedded_writes_{writers}_writers_{size} {rate:.0} writes/s");
+        }
+    }
+    for watches in [1, 1000] {
+        let mut delays = watch_delays(watches).await;
+        delays.sort_unstable();
+        for (name, part) in [("p50", 0.5), ("p99", 0.99)] {
+            let delay = percentile(&delays, part).as_secs_f64() * 1e3;
+            println!("store_embedded_watch_{watches}_watches_{name} {delay:.3} ms");
+        }
+    }
+    list(100_000).await;
+}
+
+async fn writes_per_second(writers: usize, nets: usize) -> f64 {
+    let (store, _folder) = open();
+    let start = Instant::now();
+    let mut tasks = JoinSet::new();
+    for writer in 0..writers {
+        let store = Arc::clone(&store);
+        tasks.spawn(async move {
+            let mut resource = store
+                .create(set(&format!("set-{writer}"), nets))
+                .await
+                .expect("it is new");
+            let mut count = 1;
+            while start.elapsed() < PERIOD {
+                resource = store.update(resource).await.expect("it is ours alone");
+                count += 1;
+            }
+            count
+        });
+    }
+    let total: usize = tasks.join_all().await.into_iter().sum();
+    total as f64 / start.elapsed().as_secs_f64()
+}
+
+/// Times from the answer to a write to its arrival in each watch; zero where it arrived before.
+async fn watch_delays(watches: usize) -> Vec<Duration> {
+    const WRITES: usize = 200;
+    let (store, _folder) = open();
+    let query = Query::all(Kind::NetworkSet);
+    let from = store.list(&query).await.expect("a list works").revision;
+    let mut tasks = JoinSet::new();
+    for _ in 0..watches {
+        let watch = store.watch(&query, &from).await.expect("a watch works");
+        tasks.spawn(arrivals(watch, WRITES));
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let mut resource = store.create(set("set", 4)).await.expect("it is new");
+    let mut answered = vec![Instant::now()];
+    for _ in 1..WRITES {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        resource = store.update(resource).await.expect("it is ours alone");
+        answered.push(Instant::now());
+    }
+    let arrived = tasks.join_all().await;
+    let delays = arrived
+        .iter()
+        .flat_map(|arrived| arrived.iter().zip(&answered));
+    delays
+        .map(|(arrived, answered)| arrived.saturating_duration_since(*answered))
+        .collect()
+}
+
+async fn arrivals(mut watch: Watch, number: usize) -> Vec<Instant> {
+    let mut arrived = Vec::with_capacity(number);
+    while arrived.len() < number {
+        let event = watch
+            .next()
+            .await
+            .expect("it goes on")
+            .expect("it does not fail");
+        if matches!(event.change, Change::Put(_)) {
+            arrived.push(Instant::now());
+        }
+    }
+    arrived
+}
+
+async fn list(objects: usize) {
+    let (store, _folder) = open();
+    let start = Instant::now();
+    let mut tasks = JoinSet::new();
+    for writer in 0..100 {
+        let store = Arc::clone(&store);
+        tasks.spawn(async move {
+            for index in (writer..objects).step_by(100) {
+                store
+                    .create(set(&format!("set-{index}"), 4))
+                    .await
+                    .expect("it is new");
+            }
+        });
+    }
+    tasks.join_all().await;
+    let created = objects as f64 / start.elapsed().as_secs_f64();
+    println!("store_embedded_creates_100_writers {created:.0} writes/s");
+    println!("store_embedded_rss_before_list {:.0} MB", peak_rss());
+    let start = Instant::now();
+    let list = store
+        .list(&Query::all(Kind::NetworkSet))
+        .await
+        .expect("a list works");
+    println!(
+        "store_embedded_list_{} {:.3} s",
+        list.items.len(),
+        start.elapsed().as_secs_f64()
+    );
+    println!("store_embedded_list_peak_rss {:.0} MB", peak_rss());
+}
+
+fn open() -> (Arc<EmbeddedStore>, TempDir) {
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
+    let store = EmbeddedStore::open(folder.path().join("store.redb")).expect("the folder is new");
+    (Arc::new(store), folder)
+}
+
+fn set(name: &str, nets: usize) -> Resource {
+    let nets = (0..nets)
+        .map(|index| format!("10.{}.{}.0/24", index / 256, index % 256))
+        .collect();
+    NetworkSet::new("default", name, NetworkSetSpec { nets }).into()
+}
+
+fn percentile(sorted: &[Duration], part: f64) -> Duration {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is an index"
+    )]
+    let index = (sorted.len() as f64 * part) as usize;
+    sorted[index.min(sorted.len() - 1)]
+}
+
+/// The largest resident size so far.
+fn peak_rss() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap_or("0 kB");
+    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().unwrap_or(0.0);
+    kilobytes / 1e3
+}

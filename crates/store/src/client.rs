@@ -1,0 +1,270 @@
+//! The client: a store with Calico's rules for what may be created, changed and deleted.
+//!
+//! Every write passes through here: defaults, validation, and the checks that look at other objects (tiers, pools,
+//! filters). Reads complete what older versions stored.
+
+mod initialize;
+mod references;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use k8s_openapi::jiff::Timestamp;
+use tortie_api::meta::Time;
+use tortie_api::{Kind, Path, Problems, Resource, validate};
+
+use crate::error::{Error, Result};
+use crate::key::{Key, Query, Revision};
+use crate::store::{List, Precondition, Store, Watch};
+
+/// How often an apply reads again and retries after losing a race.
+const APPLY_ATTEMPTS: usize = 5;
+
+/// The profile that allows everything; it always exists and cannot be changed.
+const DEFAULT_ALLOW_PROFILE: &str = "projectcalico-default-allow";
+
+/// A store with Calico's rules.
+#[derive(Clone)]
+pub struct Client {
+    store: Arc<dyn Store>,
+    /// Tiers that were there when last looked at, so that many policies do not each ask again.
+    seen_tiers: Arc<Mutex<HashMap<String, Instant>>>,
+}
+
+/// What an apply did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// There was no such object.
+    Created,
+    /// The object was changed.
+    Updated,
+    /// The object already was as asked for; nothing was written.
+    Unchanged,
+}
+
+impl Client {
+    /// A client of this store.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            seen_tiers: Arc::default(),
+        }
+    }
+
+    /// The store below, for callers that keep Calico's rules themselves.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Reads one object.
+    pub async fn get(&self, key: &Key) -> Result<Resource> {
+        let mut resource = self.store.get(key).await?;
+        resource.set_read_defaults();
+        Ok(resource)
+    }
+
+    /// Reads all objects that a query selects.
+    pub async fn list(&self, query: &Query) -> Result<List> {
+        let mut list = self.store.list(query).await?;
+        list.items.iter_mut().for_each(Resource::set_read_defaults);
+        Ok(list)
+    }
+
+    /// Follows changes after a revision. The objects come as stored.
+    pub async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch> {
+        self.store.watch(query, from).await
+    }
+
+    /// Stores a new object, with its defaults.
+    pub async fn create(&self, mut resource: Resource) -> Result<Resource> {
+        let mut problems = Problems::default();
+        let version = &resource.metadata().resource_version;
+        if !version.is_empty() {
+            let root = Path::ROOT;
+            let metadata = root.field("metadata");
+            problems.add(
+                &metadata.field("resourceVersion"),
+                version,
+                "must not be given for a create",
+            );
+        }
+        resource.set_defaults();
+        Self::check(&resource, problems)?;
+        self.check_references_of_new(&resource).await?;
+        let metadata = resource.metadata_mut();
+        if metadata.uid.is_empty() {
+            metadata.uid = uuid::Uuid::new_v4().to_string();
+        }
+        metadata.creation_timestamp.get_or_insert_with(now);
+        self.store.create(resource).await
+    }
+
+    /// Replaces an object. The given object must carry the revision, UID and creation time of the one that it replaces,
+    /// as a read gave them.
+    pub async fn update(&self, mut resource: Resource) -> Result<Resource> {
+        let mut problems = Problems::default();
+        let root = Path::ROOT;
+        let at = root.field("metadata");
+        let metadata = resource.metadata();
+        for (name, is_missing) in [
+            ("resourceVersion", metadata.resource_version.is_empty()),
+            ("uid", metadata.uid.is_empty()),
+            ("creationTimestamp", metadata.creation_timestamp.is_none()),
+        ] {
+            // Kinds without metadata in the datastore have no identity to check.
+            if is_missing && (name == "resourceVersion" || has_metadata(resource.kind())) {
+                problems.add_missing(
+                    &at.field(name),
+                    "must be given for an update, as a read gave it",
+                );
+            }
+        }
+        resource.set_defaults();
+        if let Resource::IpPool(pool) = &resource
+            && let Ok(Resource::IpPool(old)) = self.get(&Key::of(&resource)).await
+        {
+            validate::check_pool_change(&old, pool, &mut problems);
+        }
+        Self::check(&resource, problems)?;
+        self.check_references(&resource).await?;
+        self.store.update(resource).await
+    }
+
+    /// Replaces the observed state of an object.
+    pub async fn update_status(&self, resource: Resource) -> Result<Resource> {
+        self.store.update_status(resource).await
+    }
+
+    /// Creates the object, or changes the existing one to be like it. A revision in the given object must be the
+    /// current one; labels and annotations are merged over the existing ones, all else is replaced.
+    pub async fn apply(&self, resource: Resource) -> Result<(Resource, Applied)> {
+        self.create_or_replace(resource, true).await
+    }
+
+    /// Changes an existing object to be like the given one; [`Error::NotFound`] if there is none.
+    pub async fn replace(&self, resource: Resource) -> Result<(Resource, Applied)> {
+        self.create_or_replace(resource, false).await
+    }
+
+    async fn create_or_replace(
+        &self,
+        resource: Resource,
+        may_create: bool,
+    ) -> Result<(Resource, Applied)> {
+        let key = Key::of(&named(&resource));
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let outcome = match self.get(&key).await {
+                Err(Error::NotFound(_))
+                    if may_create && resource.metadata().resource_version.is_empty() =>
+                {
+                    self.create(resource.clone())
+                        .await
+                        .map(|created| (created, Applied::Created))
+                }
+                Err(error) => Err(error),
+                Ok(old) => self.change(&resource, old).await,
+            };
+            match outcome {
+                Err(Error::Conflict(_) | Error::AlreadyExists(_)) if attempts < APPLY_ATTEMPTS => {
+                    let given = &resource.metadata().resource_version;
+                    if !given.is_empty() {
+                        // The caller insists on a revision, so reading again would not help.
+                        return outcome;
+                    }
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Makes `old` like `wanted`, unless it is already.
+    async fn change(&self, wanted: &Resource, old: Resource) -> Result<(Resource, Applied)> {
+        let mut new = wanted.clone();
+        let given = wanted.metadata();
+        let kept = old.metadata();
+        if !given.resource_version.is_empty() && given.resource_version != kept.resource_version {
+            return Err(Error::Conflict(Key::of(&old)));
+        }
+        let mut metadata = kept.clone();
+        metadata.labels.extend(given.labels.clone());
+        metadata.annotations.extend(given.annotations.clone());
+        *new.metadata_mut() = metadata;
+        keep_status(&mut new, &old);
+        new.set_defaults();
+        if new == old {
+            return Ok((old, Applied::Unchanged));
+        }
+        Ok((self.update(new).await?, Applied::Updated))
+    }
+
+    /// Removes an object and, for some kinds, what belongs to it.
+    pub async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
+        match key.kind {
+            Kind::Tier => self.check_tier_is_unused(key).await?,
+            Kind::Profile if key.name == DEFAULT_ALLOW_PROFILE => {
+                return Err(Error::Unsupported {
+                    operation: "delete",
+                    key: key.clone(),
+                    reason: "this profile is built in".to_owned(),
+                });
+            }
+            Kind::Node => self.delete_belongings_of_node(&key.name).await?,
+            _ => {}
+        }
+        self.store.delete(key, precondition).await
+    }
+
+    fn check(resource: &Resource, mut problems: Problems) -> Result<()> {
+        if let Err(more) = resource.validate() {
+            problems.extend(more);
+        }
+        problems.into_result().map_err(|problems| Error::Invalid {
+            key: Key::of(resource),
+            problems,
+        })
+    }
+}
+
+/// The resource with the name that follows from its spec, where it has none of its own.
+fn named(resource: &Resource) -> Resource {
+    let mut resource = resource.clone();
+    if resource.metadata().name.is_empty() {
+        resource.set_defaults();
+    }
+    resource
+}
+
+/// Whether the datastore keeps metadata of objects of this kind.
+fn has_metadata(kind: Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::BlockAffinity | Kind::IpamBlock | Kind::IpamHandle
+    )
+}
+
+/// A user who writes the desired state leaves the observed state alone.
+fn keep_status(new: &mut Resource, old: &Resource) {
+    match (new, old) {
+        (Resource::Tier(new), Resource::Tier(old)) => new.status = old.status.clone(),
+        (Resource::IpPool(new), Resource::IpPool(old)) => new.status = old.status.clone(),
+        (Resource::CalicoNodeStatus(new), Resource::CalicoNodeStatus(old)) => {
+            new.status = old.status.clone();
+        }
+        (
+            Resource::KubeControllersConfiguration(new),
+            Resource::KubeControllersConfiguration(old),
+        ) => {
+            new.status = old.status.clone();
+        }
+        _ => {}
+    }
+}
+
+/// The present, in the whole seconds that timestamps of objects have.
+fn now() -> Time {
+    let now = Timestamp::now();
+    Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
+}

@@ -1,0 +1,91 @@
+//! What every datastore must hold before it is used: the cluster's identity and the tiers that always exist.
+
+use std::time::Duration;
+
+use tortie_api::cluster_information::ClusterInformationSpec;
+use tortie_api::rule::Action;
+use tortie_api::tier::TierSpec;
+use tortie_api::{ClusterInformation, Kind, Resource, Tier};
+
+use super::Client;
+use crate::error::{Error, Result};
+use crate::key::Key;
+
+const ATTEMPTS: usize = 5;
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+
+const TIERS: [(&str, f64, Action); 3] = [
+    ("default", 1_000_000.0, Action::Deny),
+    ("kube-admin", 1_000.0, Action::Pass),
+    ("kube-baseline", 10_000_000.0, Action::Pass),
+];
+
+impl Client {
+    /// Makes sure that the cluster's identity and the built-in tiers exist. `version` and each part of `cluster_type`
+    /// are recorded unless empty.
+    pub async fn ensure_initialized(&self, version: &str, cluster_type: &str) -> Result<()> {
+        let information = self.ensure_cluster_information(version, cluster_type).await;
+        let mut tiers = Ok(());
+        for (name, order, action) in TIERS {
+            let spec = TierSpec {
+                order: Some(order),
+                default_action: Some(action),
+            };
+            match self.create(Tier::new("", name, spec).into()).await {
+                Ok(_) | Err(Error::AlreadyExists(_) | Error::Unauthorized(_)) => {}
+                Err(error) => tiers = tiers.and(Err(error)),
+            }
+        }
+        information.and(tiers)
+    }
+
+    async fn ensure_cluster_information(&self, version: &str, cluster_type: &str) -> Result<()> {
+        let key = Key::global(Kind::ClusterInformation, "default");
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let outcome = match self.get(&key).await {
+                Ok(Resource::ClusterInformation(mut information)) => {
+                    let before = information.spec.clone();
+                    complete(&mut information.spec, version, cluster_type);
+                    if information.spec == before {
+                        return Ok(());
+                    }
+                    self.update((*information).into()).await
+                }
+                Ok(_) => return Ok(()),
+                Err(Error::NotFound(_)) => {
+                    let mut information =
+                        ClusterInformation::new("", "default", ClusterInformationSpec::default());
+                    complete(&mut information.spec, version, cluster_type);
+                    self.create(information.into()).await
+                }
+                Err(error) => Err(error),
+            };
+            match outcome {
+                Err(Error::Conflict(_) | Error::AlreadyExists(_)) if attempt < ATTEMPTS => {
+                    tokio::time::sleep(RETRY_DELAY).await;
+                }
+                outcome => return outcome.map(drop),
+            }
+        }
+    }
+}
+
+fn complete(spec: &mut ClusterInformationSpec, version: &str, cluster_type: &str) {
+    if !version.is_empty() {
+        version.clone_into(&mut spec.calico_version);
+    }
+    if spec.cluster_guid.is_empty() {
+        spec.cluster_guid = uuid::Uuid::new_v4().simple().to_string();
+    }
+    spec.datastore_ready.get_or_insert(true);
+    for part in cluster_type.split(',').filter(|part| !part.is_empty()) {
+        if !spec.cluster_type.split(',').any(|known| known == part) {
+            if !spec.cluster_type.is_empty() {
+                spec.cluster_type.push(',');
+            }
+            spec.cluster_type.push_str(part);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Checks that look at other objects.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use tortie_api::validate::pools_overlap;
+use tortie_api::{IpPool, Kind, Path, Problems, Resource, net};
+
+use super::Client;
+use crate::error::{Error, Result};
+use crate::key::{Key, Query};
+use crate::store::Precondition;
+
+/// Tiers that the system itself relies on.
+const PROTECTED_TIERS: [&str; 3] = ["default", "kube-admin", "kube-baseline"];
+
+/// How long a tier that was seen is taken to exist still. Even a fresh look could be outdated when the policy is
+/// written, so a short memory loses nothing.
+const TIER_MEMORY: Duration = Duration::from_secs(1);
+
+const TIERED_POLICIES: [Kind; 4] = [
+    Kind::NetworkPolicy,
+    Kind::GlobalNetworkPolicy,
+    Kind::StagedNetworkPolicy,
+    Kind::StagedGlobalNetworkPolicy,
+];
+
+impl Client {
+    /// Checks references that only matter when an object is new.
+    pub(super) async fn check_references_of_new(&self, resource: &Resource) -> Result<()> {
+        if let Some(tier) = tier_of(resource) {
+            let tier = if tier.is_empty() { "default" } else { tier };
+            if !self.tier_exists(tier).await? {
+                let rule = "there is no such tier; create it first";
+                return Err(invalid(resource, &["spec", "tier"], tier, rule));
+            }
+        }
+        if let Resource::IpPool(pool) = resource {
+            self.check_pool_is_free(resource, pool).await?;
+        }
+        self.check_references(resource).await
+    }
+
+    async fn tier_exists(&self, tier: &str) -> Result<bool> {
+        let seen = self
+            .seen_tiers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(tier)
+            .copied();
+        if seen.is_some_and(|seen| seen.elapsed() < TIER_MEMORY) {
+            return Ok(true);
+        }
+        match self.store.get(&Key::global(Kind::Tier, tier)).await {
+            Err(Error::NotFound(_)) => Ok(false),
+            Err(error) => Err(error),
+            Ok(_) => {
+                let mut seen = self
+                    .seen_tiers
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                seen.insert(tier.to_owned(), Instant::now());
+                Ok(true)
+            }
+        }
+    }
+
+    /// Checks references that must hold after every write.
+    pub(super) async fn check_references(&self, resource: &Resource) -> Result<()> {
+        let Resource::BgpPeer(peer) = resource else {
+            return Ok(());
+        };
+        for filter in &peer.spec.filters {
+            match self.store.get(&Key::global(Kind::BgpFilter, filter)).await {
+                Err(Error::NotFound(_)) => {
+                    let rule = "there is no such BGPFilter; create it first";
+                    return Err(invalid(resource, &["spec", "filters"], filter, rule));
+                }
+                other => other.map(drop)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A new pool may overlap neither other pools nor blocks of another size.
+    async fn check_pool_is_free(&self, resource: &Resource, pool: &IpPool) -> Result<()> {
+        for other in self.store.list(&Query::all(Kind::IpPool)).await?.items {
+            if let Resource::IpPool(other) = &other
+                && other.metadata.name != pool.metadata.name
+                && pools_overlap(pool, other)
+            {
+                let rule = format!(
+                    "overlaps {} of IPPool {}",
+                    other.spec.cidr, other.metadata.name
+                );
+                return Err(invalid(resource, &["spec", "cidr"], &pool.spec.cidr, &rule));
+            }
+        }
+        let Some(network) = net::parse_cidr_or_ip(&pool.spec.cidr).map(net::Cidr::network) else {
+            return Ok(());
+        };
+        for block in self.store.list(&Query::all(Kind::IpamBlock)).await?.items {
+            if let Resource::IpamBlock(block) = &block
+                && let Some(cidr) = net::parse_cidr_or_ip(&block.spec.cidr)
+                && network.contains(&cidr.ip())
+                && i64::from(cidr.prefix()) != pool.spec.block_size
+            {
+                let size = pool.spec.block_size.to_string();
+                let rule = format!(
+                    "differs from the block {} that is in use already",
+                    block.spec.cidr
+                );
+                return Err(invalid(resource, &["spec", "blockSize"], &size, &rule));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn check_tier_is_unused(&self, key: &Key) -> Result<()> {
+        let unsupported = |reason| Error::Unsupported {
+            operation: "delete",
+            key: key.clone(),
+            reason,
+        };
+        if PROTECTED_TIERS.contains(&key.name.as_str()) {
+            return Err(unsupported(format!("Cannot delete {} tier", key.name)));
+        }
+        for kind in TIERED_POLICIES {
+            let policies = self.store.list(&Query::all(kind)).await?.items;
+            if let Some(policy) = policies
+                .iter()
+                .find(|policy| tier_of(policy) == Some(&key.name))
+            {
+                let reason = format!("Cannot delete a non-empty tier; {} is in it", policy.id());
+                return Err(unsupported(reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what was configured for a node that goes away.
+    pub(super) async fn delete_belongings_of_node(&self, node: &str) -> Result<()> {
+        for kind in [Kind::WorkloadEndpoint, Kind::HostEndpoint, Kind::BgpPeer] {
+            for resource in self.store.list(&Query::all(kind)).await?.items {
+                let owner = match &resource {
+                    Resource::WorkloadEndpoint(endpoint) => &endpoint.spec.node,
+                    Resource::HostEndpoint(endpoint) => &endpoint.spec.node,
+                    Resource::BgpPeer(peer) => &peer.spec.node,
+                    _ => continue,
+                };
+                if owner == node {
+                    self.delete_if_there(&Key::of(&resource)).await?;
+                }
+            }
+        }
+        for kind in [Kind::FelixConfiguration, Kind::BgpConfiguration] {
+            self.delete_if_there(&Key::global(kind, format!("node.{node}")))
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn delete_if_there(&self, key: &Key) -> Result<()> {
+        match self.store.delete(key, &Precondition::default()).await {
+            Ok(_) | Err(Error::NotFound(_) | Error::Unsupported { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The tier of a policy; `None` for other kinds.
+fn tier_of(resource: &Resource) -> Option<&str> {
+    match resource {
+        Resource::NetworkPolicy(policy) => Some(&policy.spec.tier),
+        Resource::GlobalNetworkPolicy(policy) => Some(&policy.spec.tier),
+        Resource::StagedNetworkPolicy(policy) => Some(&policy.spec.tier),
+        Resource::StagedGlobalNetworkPolicy(policy) => Some(&policy.spec.tier),
+        _ => None,
+    }
+}
+
+fn invalid(resource: &Resource, field: &[&'static str; 2], value: &str, rule: &str) -> Error {
+    let mut problems = Problems::default();
+    let root = Path::ROOT;
+    let at = root.field(field[0]);
+    problems.add(&at.field(field[1]), value, rule);
+    Error::Invalid {
+        key: Key::of(resource),
+        problems,
+    }
+}

@@ -1,0 +1,61 @@
+//! The profile that is in every datastore without being stored: it allows everything.
+
+use tortie_api::profile::ProfileSpec;
+use tortie_api::rule::{Action, Rule};
+use tortie_api::{Kind, Profile, Resource};
+
+use crate::error::{Error, Result};
+use crate::key::{Key, Query};
+
+/// Its name, which endpoints refer to.
+pub(crate) const NAME: &str = "projectcalico-default-allow";
+
+/// It never changes, so one revision does for ever.
+const REVISION: &str = "1";
+
+/// Whether the key is that of the profile.
+pub(crate) fn is(key: &Key) -> bool {
+    key.kind == Kind::Profile && key.name == NAME
+}
+
+/// The profile.
+pub(crate) fn resource() -> Resource {
+    let allow = Rule {
+        action: Action::Allow,
+        ..Rule::default()
+    };
+    let spec = ProfileSpec {
+        ingress: vec![allow.clone()],
+        egress: vec![allow],
+        ..ProfileSpec::default()
+    };
+    let mut profile = Profile::new("", NAME, spec);
+    REVISION.clone_into(&mut profile.metadata.resource_version);
+    profile.into()
+}
+
+/// Adds the profile to a sorted list, where the query selects it.
+pub(crate) fn add_to(items: &mut Vec<Resource>, query: &Query) {
+    let key = Key::global(Kind::Profile, NAME);
+    if query.selects(&key) {
+        items.retain(|item| item.metadata().name != NAME);
+        let at = items.partition_point(|item| item.metadata().name.as_str() < NAME);
+        items.insert(at, resource());
+    }
+}
+
+/// Refuses to change or remove the profile.
+pub(crate) fn check_writable(operation: &'static str, key: &Key) -> Result<()> {
+    if !is(key) {
+        return Ok(());
+    }
+    if operation == "create" {
+        return Err(Error::AlreadyExists(key.clone()));
+    }
+    let reason = "it is built in; make a profile of your own instead".to_owned();
+    Err(Error::Unsupported {
+        operation,
+        key: key.clone(),
+        reason,
+    })
+}

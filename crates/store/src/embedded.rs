@@ -1,0 +1,238 @@
+//! A datastore in one file, for a cluster whose API Tortie serves itself.
+//!
+//! ```text
+//! callers ──queue──▶ writer thread ──one durable transaction per batch──▶ file: objects + change log
+//!    ▲                    │                                                        │
+//!    └──────reply─────────┴──▶ feed, per kind ──▶ watches ◀──replay, when behind───┘
+//! ```
+//!
+//! Writes go through one thread, which commits all that are waiting in one transaction: with many
+//! writers the cost of reaching the disk is shared. Reads see the last commit and wait for nobody.
+//! A `get` runs where it is called, because it touches a few cached pages; lists and replays, which
+//! may read much, run on tokio's blocking threads.
+//!
+//! # Invariants
+//! - A write is answered only after it is on disk; a crash at any time leaves the last commit.
+//! - Each change has its own revision, one more than that of the change before it, and stands in the
+//!   change log under it in the same transaction.
+//! - No watch holds up a writer, and none keeps more than a bounded number of changes in memory: one
+//!   that is slow reads the log again, and gets [`Error::Gone`] if the log has moved on.
+//! - One process at a time has the file open.
+
+mod feed;
+mod file;
+mod keys;
+mod log;
+mod watch;
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+use tortie_api::{Problems, Resource};
+
+use self::feed::Feed;
+use self::file::StoreFile;
+use self::log::LogLimits;
+use self::writer::{Operation, Outcome, Request};
+use crate::error::{Error, Result};
+use crate::key::{Key, Query, Revision};
+use crate::store::{List, Precondition, Store, Watch, expected_revision};
+use crate::{default_profile, json};
+
+/// How many writes may wait for the writer; more wait in their tasks. Several full batches, so that
+/// the writer never starves, and few enough to bound the memory they hold.
+const QUEUE_LENGTH: usize = 4 * writer::MAX_BATCH;
+
+/// A datastore in one file.
+///
+/// Dropping it waits for the writes under way, at most one commit. Its watches then fail.
+#[derive(Debug)]
+pub struct EmbeddedStore {
+    shared: Arc<Shared>,
+    /// There until the drop; closing it ends the writer.
+    queue: Option<mpsc::Sender<Request>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+/// What callers, the writer and watches share.
+#[derive(Debug)]
+struct Shared {
+    file: StoreFile,
+    feed: Feed,
+}
+
+// === impl EmbeddedStore ===
+
+impl EmbeddedStore {
+    /// Opens the file, and makes it if it is not there. After a crash this also repairs it, in time
+    /// proportional to its size. Blocks.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path.as_ref(), LogLimits::default())
+    }
+
+    fn open_with(path: &Path, limits: LogLimits) -> Result<Self> {
+        let (file, state) = StoreFile::open(path)?;
+        let shared = Arc::new(Shared {
+            file,
+            feed: Feed::new(state.revision()),
+        });
+        let (queue, requests) = mpsc::channel(QUEUE_LENGTH);
+        let for_writer = Arc::clone(&shared);
+        let writer = std::thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || writer::run(&for_writer, requests, state, limits))
+            .map_err(|error| {
+                Error::other("cannot start the thread that writes the store", error)
+            })?;
+        Ok(Self {
+            shared,
+            queue: Some(queue),
+            writer: Some(writer),
+        })
+    }
+
+    async fn write(&self, key: Key, operation: Operation) -> Result<Outcome> {
+        let stored_key = keys::encode(&key).ok_or_else(|| invalid_name(&key))?;
+        let (reply, answer) = oneshot::channel();
+        let queue = self
+            .queue
+            .as_ref()
+            .expect("the queue is there until the drop");
+        let request = Request {
+            key,
+            stored_key,
+            operation,
+            reply,
+        };
+        // Either fails only if the writer thread has panicked.
+        queue.send(request).await.map_err(|_| self.writer_ended())?;
+        answer.await.map_err(|_| self.writer_ended())?
+    }
+
+    fn writer_ended(&self) -> Error {
+        let path = self.shared.file.path().display();
+        Error::message(format!(
+            "the writer of {path} has failed, see the log; restart to go on"
+        ))
+    }
+
+    /// Runs a read that may take long on a thread that may block.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&StoreFile) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let shared = Arc::clone(&self.shared);
+        match tokio::task::spawn_blocking(move || read(&shared.file)).await {
+            Ok(result) => result,
+            Err(error) => Err(Error::other("a read of the store did not end", error)),
+        }
+    }
+}
+
+impl Drop for EmbeddedStore {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(writer) = self.writer.take() {
+            // A panic of the writer has been reported to those whose writes it took along.
+            let _ = writer.join();
+        }
+    }
+}
+
+#[async_trait]
+impl Store for EmbeddedStore {
+    async fn get(&self, key: &Key) -> Result<Resource> {
+        if default_profile::is(key) {
+            return Ok(default_profile::resource());
+        }
+        self.shared.file.get(key)
+    }
+
+    async fn list(&self, query: &Query) -> Result<List> {
+        let query = query.clone();
+        self.read(move |file| {
+            let mut list = file.list(&query)?;
+            default_profile::add_to(&mut list.items, &query);
+            Ok(list)
+        })
+        .await
+    }
+
+    async fn create(&self, mut resource: Resource) -> Result<Resource> {
+        let key = Key::of(&resource);
+        default_profile::check_writable("create", &key)?;
+        let json = json::encode(&mut resource);
+        self.write(key, Operation::Create { resource, json })
+            .await
+            .map(Outcome::into_resource)
+    }
+
+    async fn update(&self, mut resource: Resource) -> Result<Resource> {
+        let key = Key::of(&resource);
+        default_profile::check_writable("update", &key)?;
+        // Not one of our revisions, so not that of the object either; the writer tells whether
+        // there is one at all.
+        let expected = expected_revision(&resource)?.parse().unwrap_or(u64::MAX);
+        let json = json::encode(&mut resource);
+        let operation = Operation::Update {
+            resource,
+            json,
+            expected,
+        };
+        self.write(key, operation).await.map(Outcome::into_resource)
+    }
+
+    async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
+        default_profile::check_writable("delete", key)?;
+        let revision = precondition
+            .revision
+            .as_ref()
+            .map(|revision| revision.0.parse().unwrap_or(u64::MAX));
+        let operation = Operation::Delete {
+            revision,
+            uid: precondition.uid.clone(),
+        };
+        match self.write(key.clone(), operation).await? {
+            Outcome::Written(resource) => Ok(Arc::unwrap_or_clone(resource)),
+            Outcome::Deleted { json, revision } => {
+                json::decode(key.kind, &json, revision.to_string()).map_err(|reason| {
+                    Error::message(format!("{key} was deleted, but was unreadable: {reason}"))
+                })
+            }
+        }
+    }
+
+    async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch> {
+        // Subscribed before the check: nothing can be between the log and the feed.
+        let changes = self.shared.feed.subscribe(query.kind);
+        let after = from.0.parse().map_err(|_| Error::Gone(from.0.clone()))?;
+        self.shared.file.check_watchable(after)?;
+        Ok(watch::stream(
+            Arc::downgrade(&self.shared),
+            query.clone(),
+            after,
+            changes,
+        ))
+    }
+}
+
+fn invalid_name(key: &Key) -> Error {
+    let mut problems = Problems::default();
+    let path = tortie_api::Path::ROOT;
+    problems.add(
+        &path.field("metadata"),
+        &key.name,
+        "must not hold a NUL in name or namespace",
+    );
+    Error::Invalid {
+        key: key.clone(),
+        problems,
+    }
+}
+
+#[cfg(test)]
+mod tests;

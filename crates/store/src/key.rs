@@ -1,0 +1,126 @@
+//! What identifies objects, sets of objects, and states of the datastore.
+
+use std::fmt;
+
+use tortie_api::{Kind, Resource};
+
+/// Identifies one object. The namespace is empty for cluster-wide kinds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The kind of the object.
+    pub kind: Kind,
+    /// Its namespace, or nothing.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Selects objects of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Query {
+    /// The kind of the objects.
+    pub kind: Kind,
+    /// Only objects of this namespace; `None` for all namespaces and for cluster-wide kinds.
+    pub namespace: Option<String>,
+    /// Only the object of this name.
+    pub name: Option<String>,
+}
+
+/// A state of the datastore, or of one object in it. Only the driver that gave it can tell what it means; it can be
+/// compared for equality and handed back, nothing else.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Revision(pub String);
+
+impl Key {
+    /// The key of a cluster-wide object.
+    pub fn global(kind: Kind, name: impl Into<String>) -> Self {
+        Self {
+            kind,
+            namespace: String::new(),
+            name: name.into(),
+        }
+    }
+
+    /// The key of a namespaced object.
+    pub fn namespaced(kind: Kind, namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            kind,
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    /// The key of a resource.
+    pub fn of(resource: &Resource) -> Self {
+        let metadata = resource.metadata();
+        let namespace = if resource.kind().is_namespaced() {
+            metadata.namespace.clone()
+        } else {
+            String::new()
+        };
+        Self {
+            kind: resource.kind(),
+            namespace,
+            name: metadata.name.clone(),
+        }
+    }
+}
+
+impl Query {
+    /// All objects of a kind, in all namespaces.
+    pub fn all(kind: Kind) -> Self {
+        Self {
+            kind,
+            namespace: None,
+            name: None,
+        }
+    }
+
+    /// All objects of a kind in one namespace.
+    pub fn in_namespace(kind: Kind, namespace: impl Into<String>) -> Self {
+        Self {
+            kind,
+            namespace: Some(namespace.into()),
+            name: None,
+        }
+    }
+
+    /// Whether the query selects the object of this key.
+    pub fn selects(&self, key: &Key) -> bool {
+        self.kind == key.kind
+            && self
+                .namespace
+                .as_ref()
+                .is_none_or(|namespace| *namespace == key.namespace)
+            && self.name.as_ref().is_none_or(|name| *name == key.name)
+    }
+}
+
+impl From<&Key> for Query {
+    fn from(key: &Key) -> Self {
+        let namespace = key.kind.is_namespaced().then(|| key.namespace.clone());
+        Self {
+            kind: key.kind,
+            namespace,
+            name: Some(key.name.clone()),
+        }
+    }
+}
+
+/// `Kind(name)` or `Kind(namespace/name)`, as Calico's messages name objects.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = if self.namespace.is_empty() { "" } else { "/" };
+        write!(
+            f,
+            "{}({}{separator}{})",
+            self.kind, self.namespace, self.name
+        )
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,227 @@
+//! The Kubernetes API as a datastore.
+//!
+//! Most kinds are custom resources, in one of two API groups. Others are views of Kubernetes' own objects: nodes, pods
+//! as endpoints, namespaces and service accounts as profiles, and Kubernetes' policies, which appear among Calico's
+//! under names with a prefix and can be changed only through Kubernetes.
+//!
+//! # Invariants
+//! - Every request is bounded in time, and only a watch outlives its connection.
+//! - An object that cannot be read or converted never hides others.
+//! - A resource marked as deleted does not exist: whoever reads it completes its deletion.
+
+mod affinity_labels;
+mod api;
+mod config;
+mod failure;
+mod group;
+mod revision;
+mod source;
+mod stored;
+mod v1_metadata;
+mod watch;
+mod write;
+
+pub use config::KubernetesConfig;
+
+use std::fmt;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tortie_api::Resource;
+use tortie_api::crd::Group;
+
+use self::api::Selection;
+use self::source::{Reading, Settings, Source};
+use self::watch::Follower;
+use crate::default_profile;
+use crate::error::{Error, Result};
+use crate::key::{Key, Query, Revision};
+use crate::store::{Invalid, List, Precondition, Store, Watch};
+
+/// A cluster's API server as a datastore.
+#[derive(Clone)]
+pub struct KubernetesStore {
+    client: kube::Client,
+    settings: Settings,
+}
+
+/// An object of the API server.
+struct Found {
+    source: Source,
+    /// Where it is.
+    at: Selection,
+    object: Value,
+    /// What it stands for, if it can be read.
+    content: Result<Resource, Invalid>,
+}
+
+impl fmt::Debug for KubernetesStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KubernetesStore")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl KubernetesStore {
+    /// Prepares to use a cluster. Unless the configuration names the API group, the API server is asked which of them
+    /// it serves.
+    pub async fn connect(config: &KubernetesConfig) -> Result<Self> {
+        let client = config.client().await?;
+        let group = match config.api_group {
+            Some(group) => group,
+            None => group::discover(&client).await,
+        };
+        let settings = Settings {
+            group,
+            use_pod_cidr: config.use_pod_cidr,
+            veth_prefix: config.veth_prefix.clone(),
+        };
+        Ok(Self { client, settings })
+    }
+
+    /// The API group of the custom resources.
+    pub fn group(&self) -> Group {
+        self.settings.group
+    }
+
+    /// A client for requests that have nothing to do with the datastore.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// The object behind a key. One that is marked as deleted is removed and counts as absent.
+    async fn find(&self, key: &Key) -> Result<Found> {
+        for source in Source::of(key.kind, &self.settings) {
+            let Some(at) = source.locate(key) else {
+                continue;
+            };
+            let object = match source.endpoint.get(&self.client, &at).await {
+                Ok(object) => object,
+                Err(failure) if failure.is_not_found() => continue,
+                Err(failure) => return Err(failure.into_error(key)),
+            };
+            let content = match source.read(&object) {
+                Reading::Present(resource) if Key::of(&resource) == *key => Ok(resource),
+                Reading::Invalid(invalid) => Err(invalid),
+                Reading::Absent(_) => {
+                    let completed = self.complete_delete(&source, &object).await;
+                    completed.map_err(|failure| failure.into_error(key))?;
+                    continue;
+                }
+                Reading::Present(_) | Reading::Unrelated => continue,
+            };
+            return Ok(Found {
+                source,
+                at,
+                object,
+                content,
+            });
+        }
+        Err(Error::NotFound(key.clone()))
+    }
+
+    /// Adds the resources of a query that objects stand for, and completes deletions.
+    async fn add_to(&self, list: &mut List, source: &Source, query: &Query, objects: &[Value]) {
+        for object in objects {
+            match source.read(object) {
+                Reading::Present(resource) if query.selects(&Key::of(&resource)) => {
+                    list.items.push(resource);
+                }
+                Reading::Invalid(invalid) if query.selects(&invalid.key) => {
+                    list.invalid.push(invalid);
+                }
+                Reading::Absent(key) => {
+                    // Readers may lack the permission, and the next one will try again.
+                    if let Err(error) = self.complete_delete(source, object).await {
+                        let error = &error as &dyn std::error::Error;
+                        tracing::debug!(%key, error, "A deletion could not be completed");
+                    }
+                }
+                Reading::Present(_) | Reading::Invalid(_) | Reading::Unrelated => {}
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Store for KubernetesStore {
+    async fn get(&self, key: &Key) -> Result<Resource> {
+        if default_profile::is(key) {
+            return Ok(default_profile::resource());
+        }
+        self.find(key)
+            .await?
+            .content
+            .map_err(|Invalid { reason, .. }| {
+                Error::message(format!("{key} is stored but cannot be read: {reason}"))
+            })
+    }
+
+    async fn list(&self, query: &Query) -> Result<List> {
+        let mut list = List {
+            items: Vec::new(),
+            invalid: Vec::new(),
+            revision: Revision::default(),
+        };
+        let mut parts = Vec::new();
+        for source in Source::of(query.kind, &self.settings) {
+            let mut part = String::new();
+            if let Some(at) = source.select(query) {
+                let objects = source.endpoint.list(&self.client, &at).await;
+                let objects =
+                    objects.map_err(|failure| failure.into_error(&key_of_query(query)))?;
+                if let Some(objects) = objects {
+                    part = objects.revision;
+                    self.add_to(&mut list, &source, query, &objects.items).await;
+                }
+            }
+            parts.push(part);
+        }
+        list.revision = revision::join(&parts);
+        list.items.sort_by_cached_key(Key::of);
+        default_profile::add_to(&mut list.items, query);
+        Ok(list)
+    }
+
+    async fn create(&self, resource: Resource) -> Result<Resource> {
+        self.create_stored(resource).await
+    }
+
+    async fn update(&self, resource: Resource) -> Result<Resource> {
+        self.update_stored(resource, write::Part::All).await
+    }
+
+    async fn update_status(&self, resource: Resource) -> Result<Resource> {
+        self.update_stored(resource, write::Part::Status).await
+    }
+
+    async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
+        self.delete_stored(key, precondition).await
+    }
+
+    async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch> {
+        let sources = Source::of(query.kind, &self.settings);
+        let parts = revision::split(from, sources.len())?;
+        let mut followers = Vec::new();
+        for (index, source) in sources.into_iter().enumerate() {
+            if let Some(at) = source.select(query) {
+                let (client, part) = (self.client.clone(), parts[index].clone());
+                followers.push((
+                    index,
+                    Follower::start(client, source, query.clone(), at, part).await?,
+                ));
+            }
+        }
+        Ok(watch::merge(followers, parts))
+    }
+}
+
+/// A key for messages about all objects of a query.
+fn key_of_query(query: &Query) -> Key {
+    Key {
+        kind: query.kind,
+        namespace: query.namespace.clone().unwrap_or_default(),
+        name: query.name.clone().unwrap_or_else(|| "*".to_owned()),
+    }
+}

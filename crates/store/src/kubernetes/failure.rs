@@ -1,0 +1,238 @@
+//! What an API server's refusals mean to the user of a datastore.
+
+use kube::core::Status;
+use tortie_api::{Path, Problems};
+
+use crate::error::Error;
+use crate::key::Key;
+
+/// What the API server says where the UID is not the one in the request.
+const OTHER_UID: &str = "UID in precondition";
+
+/// Why a request did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// The API server refused it, or could not be reached.
+    #[error("{}", summary(.0))]
+    Kube(#[source] Box<kube::Error>),
+    /// There was no answer in time.
+    #[error("no answer from the Kubernetes API server to {0} in time")]
+    TimedOut(&'static str),
+    /// A name that cannot be part of a path, so that there is no such object.
+    #[error("no object can have this name")]
+    NoSuchName,
+}
+
+impl From<kube::Error> for Failure {
+    fn from(error: kube::Error) -> Self {
+        Self::Kube(Box::new(error))
+    }
+}
+
+impl Failure {
+    fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Kube(error) => match &**error {
+                kube::Error::Api(status) => Some(status),
+                _ => None,
+            },
+            Self::TimedOut(_) | Self::NoSuchName => None,
+        }
+    }
+
+    /// Whether the object, or its whole kind, is not there.
+    pub(super) fn is_not_found(&self) -> bool {
+        matches!(self, Self::NoSuchName) || self.status().is_some_and(|status| status.code == 404)
+    }
+
+    /// Whether the revision or the continuation asked for is no longer kept.
+    pub(super) fn is_gone(&self) -> bool {
+        self.status().is_some_and(is_gone)
+    }
+
+    /// Whether there is such an object already.
+    pub(super) fn is_already_exists(&self) -> bool {
+        self.status()
+            .is_some_and(|status| status.reason == "AlreadyExists")
+    }
+
+    /// Whether the object of this name is another one than that which is meant.
+    pub(super) fn is_other_object(&self) -> bool {
+        self.status()
+            .is_some_and(|status| status.code == 409 && status.message.contains(OTHER_UID))
+    }
+
+    /// Whether credentials or permissions are missing.
+    pub(super) fn is_unauthorized(&self) -> bool {
+        self.status()
+            .is_some_and(|status| matches!(status.code, 401 | 403))
+            || matches!(self, Self::Kube(error) if matches!(**error, kube::Error::Auth(_)))
+    }
+
+    /// The error to report for an operation on an object.
+    pub(super) fn into_error(self, key: &Key) -> Error {
+        if self.is_unauthorized() {
+            return Error::Unauthorized(self.to_string());
+        }
+        match self {
+            Self::NoSuchName => Error::NotFound(key.clone()),
+            Self::TimedOut(_) => Error::Unavailable {
+                message: self.to_string(),
+                source: None,
+            },
+            Self::Kube(error) => match *error {
+                kube::Error::Api(status) => of_status(*status, key),
+                error @ (kube::Error::HyperError(_)
+                | kube::Error::Service(_)
+                | kube::Error::ReadEvents(_)) => {
+                    Error::unavailable("the Kubernetes API server cannot be reached", error)
+                }
+                error => Error::other(format!("{key}: the request to Kubernetes failed"), error),
+            },
+        }
+    }
+}
+
+/// Whether a status says that a revision or a continuation is no longer kept.
+pub(super) fn is_gone(status: &Status) -> bool {
+    status.code == 410 || matches!(status.reason.as_str(), "Expired" | "Gone")
+}
+
+/// One line without the debug form that kube adds.
+fn summary(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn of_status(status: Status, key: &Key) -> Error {
+    match (status.code, status.reason.as_str()) {
+        (_, "AlreadyExists") => Error::AlreadyExists(key.clone()),
+        (404, _) => Error::NotFound(key.clone()),
+        // The object was deleted and made anew: the one that is meant is gone.
+        (409, _) if status.message.contains(OTHER_UID) => Error::NotFound(key.clone()),
+        (409, _) => Error::Conflict(key.clone()),
+        (422, _) => of_invalid(status, key),
+        (429 | 500..=599, _) => {
+            let message = format!("{key}: Kubernetes answered: {}", status.message);
+            Error::Unavailable {
+                message,
+                source: None,
+            }
+        }
+        _ if is_gone(&status) => Error::Gone(status.message),
+        _ => Error::other(
+            format!("{key}: Kubernetes refused the request: {}", status.message),
+            kube::Error::Api(status.boxed()),
+        ),
+    }
+}
+
+/// A refused object; a wrong UID or revision in it means that it was not based on what is stored.
+fn of_invalid(status: Status, key: &Key) -> Error {
+    let causes = status
+        .details
+        .map(|details| details.causes)
+        .unwrap_or_default();
+    let is_about = |field: &str| causes.iter().any(|cause| cause.field == field);
+    let only = ["metadata.uid", "metadata.resourceVersion"];
+    if !causes.is_empty()
+        && causes
+            .iter()
+            .all(|cause| only.contains(&cause.field.as_str()))
+    {
+        let is_other_object = is_about("metadata.uid");
+        return if is_other_object {
+            Error::NotFound(key.clone())
+        } else {
+            Error::Conflict(key.clone())
+        };
+    }
+    let mut problems = Problems::default();
+    for cause in &causes {
+        problems.add_missing(&Path::ROOT, format!("{}: {}", cause.field, cause.message));
+    }
+    if problems.is_empty() {
+        problems.add_missing(&Path::ROOT, status.message);
+    }
+    Error::Invalid {
+        key: key.clone(),
+        problems,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tortie_api::Kind;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(status: Value, is_expected: impl Fn(&Error) -> bool) {
+        let status: Status = serde_json::from_value(status).unwrap();
+        let failure = Failure::from(kube::Error::Api(status.boxed()));
+        let error = failure.into_error(&Key::global(Kind::Tier, "a"));
+        assert!(is_expected(&error), "{error:?}");
+    }
+
+    fn invalid(fields: &[&str]) -> Value {
+        let causes: Vec<_> = fields
+            .iter()
+            .map(|field| json!({"reason": "FieldValueInvalid", "field": field, "message": "m"}))
+            .collect();
+        json!({"code": 422, "reason": "Invalid", "details": {"causes": causes}})
+    }
+
+    #[test]
+    fn lost_races_are_told_apart_from_objects_that_are_gone() {
+        check(json!({"code": 409, "reason": "AlreadyExists"}), |e| {
+            matches!(e, Error::AlreadyExists(_))
+        });
+        check(json!({"code": 409, "reason": "Conflict"}), |e| {
+            matches!(e, Error::Conflict(_))
+        });
+        let uid = "Precondition failed: UID in precondition: a, UID in object meta: b";
+        check(json!({"code": 409, "message": uid}), |e| {
+            matches!(e, Error::NotFound(_))
+        });
+        check(json!({"code": 404, "reason": "NotFound"}), |e| {
+            matches!(e, Error::NotFound(_))
+        });
+        check(invalid(&["metadata.resourceVersion"]), |e| {
+            matches!(e, Error::Conflict(_))
+        });
+        check(
+            invalid(&["metadata.uid", "metadata.resourceVersion"]),
+            |e| matches!(e, Error::NotFound(_)),
+        );
+        check(invalid(&["metadata.uid", "spec.a"]), |e| {
+            matches!(e, Error::Invalid { .. })
+        });
+    }
+
+    #[test]
+    fn an_expired_revision_is_gone() {
+        check(json!({"code": 410, "reason": "Expired"}), |e| {
+            matches!(e, Error::Gone(_))
+        });
+        check(json!({"code": 410, "reason": "Gone"}), |e| {
+            matches!(e, Error::Gone(_))
+        });
+    }
+
+    #[test]
+    fn only_failures_of_the_server_are_worth_a_retry() {
+        for code in [429, 500, 503, 504] {
+            check(json!({"code": code}), Error::is_retryable);
+        }
+        check(json!({"code": 400}), |e| !e.is_retryable());
+        check(json!({"code": 401}), |e| {
+            matches!(e, Error::Unauthorized(_))
+        });
+        check(json!({"code": 403}), |e| {
+            matches!(e, Error::Unauthorized(_))
+        });
+    }
+}

@@ -1,0 +1,28 @@
+//! Datastores: one trait, three drivers, and the client that applies Calico's rules on top.
+//!
+//! A driver keeps [`Resource`]s under [`Key`]s and gives each write a [`Revision`]. It knows nothing of defaults or
+//! validation; those are the client's.
+//!
+//! # Invariants
+//! - Every write is a compare-and-swap or a create: a lost race is [`Error::Conflict`] or [`Error::AlreadyExists`],
+//!   never a lost update.
+//! - A watch from revision R delivers every change after R once and in order, or fails with [`Error::Gone`].
+//! - An object that cannot be read is reported beside the others, never instead of them.
+
+mod client;
+pub mod contract;
+mod default_profile;
+pub mod embedded;
+mod error;
+pub mod etcd;
+mod json;
+mod key;
+pub mod kubernetes;
+mod store;
+
+pub use client::{Applied, Client};
+pub use error::{Error, Result};
+pub use key::{Key, Query, Revision};
+pub use store::{Change, Event, Invalid, List, Precondition, Store, Watch};
+
+pub use tortie_api::{Kind, Resource};

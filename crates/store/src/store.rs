@@ -1,0 +1,101 @@
+//! The trait that all datastore drivers implement.
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use tortie_api::Resource;
+
+use crate::error::{Error, Result};
+use crate::key::{Key, Query, Revision};
+
+/// A datastore.
+///
+/// Every resource that a driver returns carries its revision in `metadata.resourceVersion`.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Reads one object.
+    async fn get(&self, key: &Key) -> Result<Resource>;
+
+    /// Reads all objects that a query selects, in order of namespace and name, as of one revision.
+    async fn list(&self, query: &Query) -> Result<List>;
+
+    /// Stores a new object; [`Error::AlreadyExists`] if there is one. Any revision in its metadata is ignored.
+    async fn create(&self, resource: Resource) -> Result<Resource>;
+
+    /// Replaces an object, if it still is at the revision in the given resource's metadata; [`Error::Conflict`] if it
+    /// is not, [`Error::NotFound`] if it is gone.
+    async fn update(&self, resource: Resource) -> Result<Resource>;
+
+    /// Like [`Store::update`], for the observed state only where the datastore keeps that apart.
+    async fn update_status(&self, resource: Resource) -> Result<Resource> {
+        self.update(resource).await
+    }
+
+    /// Removes an object and returns what it was; [`Error::Conflict`] if the precondition does not hold.
+    async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource>;
+
+    /// Follows the changes after a revision, usually that of a list. The stream ends only with an error;
+    /// [`Error::Gone`] means to list again.
+    async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch>;
+}
+
+/// What must be true of an object for its deletion.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Precondition {
+    /// It is at this revision.
+    pub revision: Option<Revision>,
+    /// It is this very object.
+    pub uid: Option<String>,
+}
+
+/// The objects that a query selected.
+#[derive(Debug, Clone)]
+pub struct List {
+    /// The objects.
+    pub items: Vec<Resource>,
+    /// Stored values that could not be read as objects.
+    pub invalid: Vec<Invalid>,
+    /// The state of the datastore that this list shows; a watch may continue from here.
+    pub revision: Revision,
+}
+
+/// A stored value that could not be read as an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalid {
+    /// The key it is stored under.
+    pub key: Key,
+    /// Why it could not be read.
+    pub reason: String,
+}
+
+/// A stream of changes.
+pub type Watch = BoxStream<'static, Result<Event>>;
+
+/// One change, or a mark of how far the watch has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// The state of the datastore after the change; a later watch may continue from here.
+    pub revision: Revision,
+    /// What changed.
+    pub change: Change,
+}
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// The object was created or replaced.
+    Put(Resource),
+    /// The object was removed.
+    Delete(Key),
+    /// The object was created or replaced by something that cannot be read; treat it as absent.
+    Invalid(Invalid),
+    /// Nothing changed; the revision can be used to resume.
+    Bookmark,
+}
+
+/// Refuses an update that does not say which revision it is based on.
+pub(crate) fn expected_revision(resource: &Resource) -> Result<&str> {
+    match resource.metadata().resource_version.as_str() {
+        "" => Err(Error::Conflict(Key::of(resource))),
+        revision => Ok(revision),
+    }
+}
