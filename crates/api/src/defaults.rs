@@ -35,19 +35,19 @@ pub(crate) fn apply(resource: &mut Resource) {
             default_types(&spec.ingress, &spec.egress, &mut spec.types);
             label_with_tier(&mut policy.metadata, &spec.tier);
         }
-        Resource::StagedNetworkPolicy(policy) => {
-            let spec = &mut policy.spec;
-            if spec.staged_action != Some(StagedAction::Delete) {
+        Resource::StagedNetworkPolicy(staged) => {
+            let spec = &mut staged.spec.policy;
+            if staged.spec.staged_action != Some(StagedAction::Delete) {
                 default_types(&spec.ingress, &spec.egress, &mut spec.types);
             }
-            label_with_tier(&mut policy.metadata, &spec.tier);
+            label_with_tier(&mut staged.metadata, &spec.tier);
         }
-        Resource::StagedGlobalNetworkPolicy(policy) => {
-            let spec = &mut policy.spec;
-            if spec.staged_action != Some(StagedAction::Delete) {
+        Resource::StagedGlobalNetworkPolicy(staged) => {
+            let spec = &mut staged.spec.policy;
+            if staged.spec.staged_action != Some(StagedAction::Delete) {
                 default_types(&spec.ingress, &spec.egress, &mut spec.types);
             }
-            label_with_tier(&mut policy.metadata, &spec.tier);
+            label_with_tier(&mut staged.metadata, &spec.tier);
         }
         Resource::Tier(tier) => default_tier(tier),
         Resource::IpPool(pool) => default_pool(&mut pool.spec),

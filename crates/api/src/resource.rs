@@ -157,6 +157,17 @@ impl Resource {
         problems.into_result()
     }
 
+    /// The tier of a tiered policy, empty for the default one; `None` for other kinds.
+    pub fn tier(&self) -> Option<&str> {
+        match self {
+            Self::NetworkPolicy(policy) => Some(&policy.spec.tier),
+            Self::GlobalNetworkPolicy(policy) => Some(&policy.spec.tier),
+            Self::StagedNetworkPolicy(staged) => Some(&staged.spec.policy.tier),
+            Self::StagedGlobalNetworkPolicy(staged) => Some(&staged.spec.policy.tier),
+            _ => None,
+        }
+    }
+
     /// `Kind(name)` or `Kind(namespace/name)`, as messages name objects.
     pub fn id(&self) -> String {
         let Metadata {

@@ -74,9 +74,7 @@ macro_rules! view {
 }
 
 view!(NetworkPolicySpec, namespaced);
-view!(StagedNetworkPolicySpec, namespaced);
 view!(GlobalNetworkPolicySpec, global);
-view!(StagedGlobalNetworkPolicySpec, global);
 
 pub(super) fn check(at: &Path<'_>, policy: &Policy<'_>, problems: &mut Problems) {
     for (index, direction) in policy.types.iter().enumerate() {
@@ -143,15 +141,14 @@ fn check_host_modes(at: &Path<'_>, policy: &Policy<'_>, problems: &mut Problems)
 
 pub(super) fn check_staged(at: &Path<'_>, spec: &StagedNetworkPolicySpec, problems: &mut Problems) {
     if spec.staged_action == Some(StagedAction::Delete) {
-        let empty = StagedNetworkPolicySpec {
-            tier: spec.tier.clone(),
-            staged_action: spec.staged_action,
+        let empty = NetworkPolicySpec {
+            tier: spec.policy.tier.clone(),
             ..Default::default()
         };
-        check_deletes_only(at, *spec == empty, problems);
-        return;
+        check_deletes_only(at, spec.policy == empty, problems);
+    } else {
+        check(at, &(&spec.policy).into(), problems);
     }
-    check(at, &spec.into(), problems);
 }
 
 pub(super) fn check_staged_global(
@@ -160,15 +157,14 @@ pub(super) fn check_staged_global(
     problems: &mut Problems,
 ) {
     if spec.staged_action == Some(StagedAction::Delete) {
-        let empty = StagedGlobalNetworkPolicySpec {
-            tier: spec.tier.clone(),
-            staged_action: spec.staged_action,
+        let empty = GlobalNetworkPolicySpec {
+            tier: spec.policy.tier.clone(),
             ..Default::default()
         };
-        check_deletes_only(at, *spec == empty, problems);
-        return;
+        check_deletes_only(at, spec.policy == empty, problems);
+    } else {
+        check(at, &(&spec.policy).into(), problems);
     }
-    check(at, &spec.into(), problems);
 }
 
 pub(super) fn check_staged_kubernetes(

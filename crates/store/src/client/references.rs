@@ -28,7 +28,7 @@ const TIERED_POLICIES: [Kind; 4] = [
 impl Client {
     /// Checks references that only matter when an object is new.
     pub(super) async fn check_references_of_new(&self, resource: &Resource) -> Result<()> {
-        if let Some(tier) = tier_of(resource) {
+        if let Some(tier) = resource.tier() {
             let tier = if tier.is_empty() { "default" } else { tier };
             if !self.tier_exists(tier).await? {
                 let rule = "there is no such tier; create it first";
@@ -129,7 +129,7 @@ impl Client {
             let policies = self.store.list(&Query::all(kind)).await?.items;
             if let Some(policy) = policies
                 .iter()
-                .find(|policy| tier_of(policy) == Some(&key.name))
+                .find(|policy| policy.tier() == Some(&key.name))
             {
                 let reason = format!("Cannot delete a non-empty tier; {} is in it", policy.id());
                 return Err(unsupported(reason));
@@ -165,17 +165,6 @@ impl Client {
             Ok(_) | Err(Error::NotFound(_) | Error::Unsupported { .. }) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-}
-
-/// The tier of a policy; `None` for other kinds.
-fn tier_of(resource: &Resource) -> Option<&str> {
-    match resource {
-        Resource::NetworkPolicy(policy) => Some(&policy.spec.tier),
-        Resource::GlobalNetworkPolicy(policy) => Some(&policy.spec.tier),
-        Resource::StagedNetworkPolicy(policy) => Some(&policy.spec.tier),
-        Resource::StagedGlobalNetworkPolicy(policy) => Some(&policy.spec.tier),
-        _ => None,
     }
 }
 

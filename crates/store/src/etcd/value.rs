@@ -189,7 +189,7 @@ impl Stored<'_> {
 
     fn decode_resource(&self, key: &Key) -> Result<Resource, String> {
         let mut resource = json::decode(key.kind, self.value, self.mod_revision.to_string())?;
-        let tier = tier(&resource).map(str::to_owned);
+        let tier = resource.tier().map(str::to_owned);
         let metadata = resource.metadata_mut();
         metadata.namespace.clone_from(&key.namespace);
         metadata.name.clone_from(&key.name);
@@ -226,17 +226,6 @@ fn bare_uid(kind: Kind, create_revision: i64) -> String {
         create_revision & 0xffff_ffff_ffff,
     );
     format!("70727469-{kind:04x}-8000-{high:04x}-{low:012x}")
-}
-
-/// The tier of a tiered policy; none for other kinds.
-fn tier(resource: &Resource) -> Option<&str> {
-    match resource {
-        Resource::NetworkPolicy(policy) => Some(&policy.spec.tier),
-        Resource::GlobalNetworkPolicy(policy) => Some(&policy.spec.tier),
-        Resource::StagedNetworkPolicy(policy) => Some(&policy.spec.tier),
-        Resource::StagedGlobalNetworkPolicy(policy) => Some(&policy.spec.tier),
-        _ => None,
-    }
 }
 
 fn annotated_name(annotation: &str) -> Option<String> {
