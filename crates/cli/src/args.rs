@@ -1,0 +1,354 @@
+//! The command line: what can be asked, with help and examples.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+const EXAMPLES: &str = "\
+Examples:
+  tortie apply -f policies/                       store every resource of a folder
+  tortie get networkpolicy -A -o wide             list policies of all namespaces
+  tortie validate -f policy.yaml                  check a file without any datastore
+  tortie selector \"app == 'web'\" --labels app=web  does this selector match these labels?
+
+Without a datastore option, resources live in a file on this machine. Set KUBECONFIG or ETCD_ENDPOINTS, or give
+--datastore, to work on a cluster.";
+
+/// Kubernetes networking and network policy: Calico's resources, and why a connection is allowed or denied.
+#[derive(Debug, Parser)]
+#[command(name = "tortie", version, after_help = EXAMPLES, max_term_width = 120, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) global: Global,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Where resources are kept; found out from the environment and the configuration file if not given.
+    #[arg(long, global = true, value_name = "TYPE")]
+    pub(crate) datastore: Option<DatastoreType>,
+    /// File of the embedded datastore.
+    #[arg(long, global = true, env = "TORTIE_DATA_FILE", value_name = "FILE")]
+    pub(crate) data_file: Option<PathBuf>,
+    /// Configuration file in the form that calicoctl reads.
+    #[arg(short, long, global = true, value_name = "FILE", default_value = crate::config::DEFAULT_FILE)]
+    pub(crate) config: PathBuf,
+    /// Context of the kubeconfig to use.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// How much to log to stderr: off, error, warn, info, debug or trace.
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_name = "LEVEL",
+        default_value = "warn"
+    )]
+    pub(crate) log_level: String,
+    /// Accepted because calicoctl has it; versions are not compared.
+    #[arg(long, global = true, hide = true)]
+    pub(crate) allow_version_mismatch: bool,
+}
+
+/// The kinds of datastore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DatastoreType {
+    /// A file on this machine; nothing else is needed.
+    Embedded,
+    /// etcd, with Calico's keys.
+    #[value(alias = "etcd")]
+    Etcdv3,
+    /// Kubernetes, with Calico's custom resources.
+    #[value(alias = "k8s", alias = "kdd")]
+    Kubernetes,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show resources.
+    Get(Get),
+    /// Store new resources; those that exist already are an error.
+    Create(Create),
+    /// Store resources, changing those that exist.
+    Apply(Write),
+    /// Change resources that exist; those that do not are an error.
+    Replace(Write),
+    /// Remove resources.
+    Delete(Delete),
+    /// Change some fields of a resource.
+    Patch(Patch),
+    /// Set or remove labels of a resource.
+    Label(Label),
+    /// Check files without any datastore.
+    Validate(Files),
+    /// Turn Kubernetes network policies into Calico resources.
+    Convert(Convert),
+    /// Print the custom resource definitions for Kubernetes.
+    Crds(Crds),
+    /// Explain a selector: is it valid, what is its normal form, does it match?
+    Selector(Selector),
+    /// Show the version of this program and of the cluster.
+    Version(Version),
+    /// Print the completion script for a shell.
+    Completion(Completion),
+}
+
+/// Files to read.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Files {
+    /// File, folder, or `-` for standard input; may be given several times.
+    #[arg(short, long = "filename", value_name = "PATH", required = true)]
+    pub(crate) filename: Vec<PathBuf>,
+    /// Read folders with all their subfolders.
+    #[arg(short = 'R', long)]
+    pub(crate) recursive: bool,
+    /// Files without any resource are no error.
+    #[arg(long)]
+    pub(crate) skip_empty: bool,
+    /// Namespace of resources that name none [default: default].
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+}
+
+/// Arguments of `apply` and `replace`.
+#[derive(Debug, Args)]
+pub(crate) struct Write {
+    #[command(flatten)]
+    pub(crate) files: Files,
+}
+
+/// Arguments of `create`.
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// Resources that exist already are no error.
+    #[arg(long)]
+    pub(crate) skip_exists: bool,
+}
+
+const GET_HELP: &str = "\
+Output forms:
+  ps (default), wide    tables with the columns that calicoctl shows
+  yaml, json            whole resources; can be applied again
+  name                  kind/name, one a line
+  custom-columns=…      headings of the table (NAME,ORDER), or HEADING:.json.path pairs
+  jsonpath=TEMPLATE     as kubectl: '{.items[*].metadata.name}', '{range .items[*]}{.metadata.name}{\"\\n\"}{end}'
+Go templates (go-template, go-template-file) are not there; use jsonpath or custom-columns.
+
+Examples:
+  tortie get nodes
+  tortie get gnp deny-all -o yaml
+  tortie get ippool -o custom-columns=NAME,CIDR
+  tortie get pol -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name}{\"\\n\"}{end}'";
+
+/// Arguments of `get`.
+#[derive(Debug, Args)]
+#[command(after_help = GET_HELP)]
+pub(crate) struct Get {
+    /// Kind of the resources: a name, plural or short name such as `np`; or KIND/NAME.
+    pub(crate) kind: Option<String>,
+    /// Names; all resources of the kind if none is given.
+    pub(crate) names: Vec<String>,
+    /// Show the resources that these files name.
+    #[arg(short, long = "filename", value_name = "PATH", conflicts_with = "kind")]
+    pub(crate) filename: Vec<PathBuf>,
+    /// Read folders with all their subfolders.
+    #[arg(short = 'R', long)]
+    pub(crate) recursive: bool,
+    /// Output form; see below.
+    #[arg(short, long, value_name = "FORM", default_value = "ps")]
+    pub(crate) output: String,
+    /// Namespace [default: default].
+    #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces")]
+    pub(crate) namespace: Option<String>,
+    /// All namespaces.
+    #[arg(short = 'A', long, short_alias = 'a')]
+    pub(crate) all_namespaces: bool,
+    /// Leave out what belongs to this very cluster: UID, revision and timestamps.
+    #[arg(long)]
+    pub(crate) export: bool,
+}
+
+/// Arguments of `delete`.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// Kind of the resources.
+    pub(crate) kind: Option<String>,
+    /// Names of the resources.
+    pub(crate) names: Vec<String>,
+    /// Remove the resources that these files name.
+    #[arg(
+        short,
+        long = "filename",
+        value_name = "PATH",
+        conflicts_with = "kind",
+        required_unless_present = "kind"
+    )]
+    pub(crate) filename: Vec<PathBuf>,
+    /// Read folders with all their subfolders.
+    #[arg(short = 'R', long)]
+    pub(crate) recursive: bool,
+    /// Files without any resource are no error.
+    #[arg(long)]
+    pub(crate) skip_empty: bool,
+    /// Resources that do not exist are no error.
+    #[arg(short = 's', long)]
+    pub(crate) skip_not_exists: bool,
+    /// Namespace [default: default].
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+}
+
+/// How a patch is to be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PatchType {
+    /// Merge objects; replace lists. For these resources the same as `merge`.
+    Strategic,
+    /// Merge objects; replace lists (RFC 7386).
+    Merge,
+    /// A list of operations (RFC 6902).
+    Json,
+}
+
+/// Arguments of `patch`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  tortie patch ippool default-pool -p '{\"spec\": {\"disabled\": true}}'"
+)]
+pub(crate) struct Patch {
+    /// Kind of the resource.
+    pub(crate) kind: String,
+    /// Name of the resource.
+    pub(crate) name: String,
+    /// The patch, in JSON or YAML.
+    #[arg(short = 'p', long = "patch", value_name = "PATCH")]
+    pub(crate) change: String,
+    /// How the patch is to be understood.
+    #[arg(short, long, value_name = "TYPE", default_value = "strategic")]
+    pub(crate) r#type: PatchType,
+    /// Namespace [default: default].
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+}
+
+/// Arguments of `label`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tortie label node n1 rack=a7\n  tortie label node n1 rack --remove"
+)]
+pub(crate) struct Label {
+    /// Kind of the resource.
+    pub(crate) kind: String,
+    /// Name of the resource.
+    pub(crate) name: String,
+    /// Labels: KEY=VALUE, or KEY with --remove.
+    #[arg(required = true)]
+    pub(crate) labels: Vec<String>,
+    /// Change labels that are set already.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Remove the labels.
+    #[arg(long, conflicts_with = "overwrite")]
+    pub(crate) remove: bool,
+    /// Namespace [default: default].
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+}
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tortie convert -f k8s-policies.yaml | tortie apply -f -")]
+pub(crate) struct Convert {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// Output form: yaml or json.
+    #[arg(short, long, value_name = "FORM", default_value = "yaml")]
+    pub(crate) output: String,
+}
+
+/// Arguments of `crds`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tortie crds | kubectl apply -f -")]
+pub(crate) struct Crds {
+    /// API group: `v3` for projectcalico.org/v3, `v1` for crd.projectcalico.org/v1.
+    #[arg(long, value_name = "GROUP", default_value = "v3")]
+    pub(crate) group: CrdGroup,
+}
+
+/// The API groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CrdGroup {
+    /// projectcalico.org/v3
+    #[value(alias = "projectcalico.org/v3")]
+    V3,
+    /// crd.projectcalico.org/v1
+    #[value(alias = "crd.projectcalico.org/v1")]
+    V1,
+}
+
+/// Arguments of `selector`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code: 0 valid (and matching, if labels are given), 2 not matching, 1 not valid."
+)]
+pub(crate) struct Selector {
+    /// The selector, such as \"app == 'web' && has(owner)\".
+    pub(crate) expression: String,
+    /// Labels to match against, as key=value pairs separated by commas.
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub(crate) labels: Option<String>,
+    /// Output form: text or json.
+    #[arg(short, long, value_name = "FORM", default_value = "text")]
+    pub(crate) output: String,
+}
+
+/// Arguments of `version`.
+#[derive(Debug, Args)]
+pub(crate) struct Version {
+    /// Only the version of this program; no datastore is asked.
+    #[arg(long)]
+    pub(crate) client: bool,
+}
+
+/// Arguments of `completion`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tortie completion bash > /etc/bash_completion.d/tortie")]
+pub(crate) struct Completion {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Parses the command line. Called as `calicoctl`, it answers as `tortie` does.
+pub(crate) fn parse() -> Result<Cli, ExitCode> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    Cli::try_parse_from(arguments).map_err(|error| {
+        let code = if error.use_stderr() {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        };
+        // Nothing is left to do if the terminal does not take the message.
+        let _ = error.print();
+        code
+    })
+}
+
+/// The command tree, for completion scripts.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::command().debug_assert();
+    }
+}

@@ -1,0 +1,97 @@
+//! The commands, one file each, and what they have in common: errors, exit codes and the connection.
+
+mod completion;
+mod convert;
+mod crds;
+mod get;
+mod kinds;
+mod label;
+mod patch;
+mod report;
+mod selector;
+mod validate;
+mod version;
+mod write;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Cli, Command, Global};
+use crate::config;
+
+/// Runs a command to its exit code: 0 done, 1 failed; `selector` also 2.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    start_logging(&cli.global.log_level);
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(dispatch(cli)));
+    match outcome {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to do if stderr does not take the message.
+            let _ = writeln!(anstream::stderr(), "{}", report::error(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn dispatch(cli: Cli) -> Result<ExitCode> {
+    let Cli { command, global } = cli;
+    match command {
+        Command::Get(args) => get::run(args, &connect(&global).await?).await,
+        Command::Create(args) => {
+            let mode = write::Mode::Create {
+                skip_exists: args.skip_exists,
+            };
+            write::run(&args.files, mode, &connect(&global).await?).await
+        }
+        Command::Apply(args) => {
+            write::run(&args.files, write::Mode::Apply, &connect(&global).await?).await
+        }
+        Command::Replace(args) => {
+            write::run(&args.files, write::Mode::Replace, &connect(&global).await?).await
+        }
+        Command::Delete(args) => write::delete(args, &connect(&global).await?).await,
+        Command::Patch(args) => patch::run(args, &connect(&global).await?).await,
+        Command::Label(args) => label::run(args, &connect(&global).await?).await,
+        Command::Validate(args) => validate::run(&args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Crds(args) => crds::run(&args),
+        Command::Selector(args) => selector::run(&args),
+        Command::Version(args) => version::run(&args, &global).await,
+        Command::Completion(args) => completion::run(&args),
+    }
+}
+
+async fn connect(global: &Global) -> Result<tortie_store::Client> {
+    config::connect(global).await
+}
+
+fn start_logging(level: &str) {
+    // calicoctl's levels that the filter does not know.
+    let level = match level {
+        "panic" | "fatal" => "error",
+        "warning" => "warn",
+        level => level,
+    };
+    let filter = EnvFilter::try_from_env("TORTIE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+}
+
+/// Whether the reader of our output went away, as `head` does; that is no failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

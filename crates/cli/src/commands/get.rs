@@ -1,0 +1,133 @@
+//! `tortie get`
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use tortie_api::columns::TableContext;
+use tortie_api::{Kind, Resource};
+use tortie_store::{Client, Key, Query};
+
+use super::{kinds, report};
+use crate::args::Get;
+use crate::input;
+use crate::output::{Form, Shown};
+
+pub(super) async fn run(args: Get, client: &Client) -> Result<ExitCode> {
+    let form = Form::parse(&args.output)?;
+    let mut shown = if args.filename.is_empty() {
+        let Some(word) = &args.kind else {
+            bail!(
+                "say which kind of resource to show, such as `tortie get networkpolicy`, or give -f"
+            );
+        };
+        let (kind, names) = kinds::parse_with_names(word, &args.names)?;
+        find(client, kind, &names, &args).await?
+    } else {
+        find_in_files(client, &args).await?
+    };
+    if matches!(form, Form::Table { wide: true }) && shown.kind == Some(Kind::Node) {
+        shown.context = table_context(client).await;
+    }
+    if args.export {
+        shown.resources.iter_mut().for_each(strip_cluster_fields);
+    }
+    let mut out = std::io::BufWriter::new(anstream::stdout().lock());
+    form.write(&shown, &mut out)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn find(client: &Client, kind: Kind, names: &[String], args: &Get) -> Result<Shown> {
+    let mut shown = Shown {
+        kind: Some(kind),
+        resources: Vec::new(),
+        list_revision: None,
+        with_namespace: args.all_namespaces || args.namespace.is_some(),
+        context: TableContext::default(),
+    };
+    if names.is_empty() {
+        if !kind.is_namespaced() && args.namespace.is_some() {
+            kinds::key(kind, "", args.namespace.as_deref())?;
+        }
+        let query = if kind.is_namespaced() && !args.all_namespaces {
+            Query::in_namespace(kind, args.namespace.as_deref().unwrap_or("default"))
+        } else {
+            Query::all(kind)
+        };
+        let list = client.list(&query).await?;
+        for invalid in &list.invalid {
+            writeln!(
+                anstream::stderr(),
+                "warning: {} is left out: {}",
+                invalid.key,
+                invalid.reason
+            )?;
+        }
+        shown.resources = list.items;
+        shown.list_revision = Some(list.revision.0);
+        return Ok(shown);
+    }
+    if args.all_namespaces && kind.is_namespaced() {
+        let all = client.list(&Query::all(kind)).await?.items;
+        for name in names {
+            let before = shown.resources.len();
+            shown
+                .resources
+                .extend(all.iter().filter(|r| r.metadata().name == *name).cloned());
+            if shown.resources.len() == before {
+                bail!("resource does not exist: {kind}({name}) in any namespace");
+            }
+        }
+        return Ok(shown);
+    }
+    for name in names {
+        let key = kinds::key(kind, name, args.namespace.as_deref())?;
+        shown.resources.push(client.get(&key).await?);
+    }
+    Ok(shown)
+}
+
+async fn find_in_files(client: &Client, args: &Get) -> Result<Shown> {
+    let mut resources = Vec::new();
+    for document in input::read_all(&args.filename, args.recursive, false)? {
+        let wanted = document
+            .decode(args.namespace.as_deref())
+            .map_err(|problems| {
+                anyhow::anyhow!(report::problem_lines(&document.place(), &problems))
+            })?;
+        resources.push(client.get(&Key::of(&wanted)).await?);
+    }
+    let with_namespace = args.namespace.is_some();
+    Ok(Shown {
+        kind: None,
+        resources,
+        list_revision: None,
+        with_namespace,
+        context: TableContext::default(),
+    })
+}
+
+/// The AS number that nodes without one of their own have.
+async fn table_context(client: &Client) -> TableContext {
+    let as_number = match client
+        .get(&Key::global(Kind::BgpConfiguration, "default"))
+        .await
+    {
+        Ok(Resource::BgpConfiguration(config)) => config.spec.as_number,
+        _ => None,
+    };
+    TableContext { as_number }
+}
+
+/// Removes what would not make sense in another cluster.
+fn strip_cluster_fields(resource: &mut Resource) {
+    let metadata = resource.metadata_mut();
+    metadata.namespace.clear();
+    metadata.uid.clear();
+    metadata.resource_version.clear();
+    metadata.creation_timestamp = None;
+    metadata.deletion_timestamp = None;
+    metadata.deletion_grace_period_seconds = None;
+    metadata.generation = None;
+}

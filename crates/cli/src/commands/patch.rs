@@ -1,0 +1,47 @@
+//! `tortie patch`
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, anyhow};
+use serde_json::Value;
+use tortie_api::Resource;
+use tortie_store::Client;
+
+use super::{kinds, report};
+use crate::args::{Patch, PatchType};
+
+pub(super) async fn run(args: Patch, client: &Client) -> Result<ExitCode> {
+    let kind = kinds::parse(&args.kind)?;
+    let key = kinds::key(kind, &args.name, args.namespace.as_deref())?;
+    let patch: Value = serde_saphyr::from_str(&args.change)
+        .map_err(|error| anyhow!("the patch is not valid JSON or YAML: {error}"))?;
+    let old = client.get(&key).await?;
+    let mut value = old.to_value();
+    match args.r#type {
+        PatchType::Strategic | PatchType::Merge => json_patch::merge(&mut value, &patch),
+        PatchType::Json => {
+            let operations: json_patch::Patch = serde_json::from_value(patch)
+                .context("the patch is not a list of operations such as {\"op\": \"replace\", \"path\": \"/spec/order\", \"value\": 5}")?;
+            json_patch::patch(&mut value, &operations)
+                .context("the patch does not fit the resource")?;
+        }
+    }
+    let mut new = Resource::decode_strict(&value).map_err(|problems| {
+        anyhow!(report::problem_lines(
+            &format!("Error: {key} after the patch"),
+            &problems
+        ))
+    })?;
+    if new.kind() != kind || new.metadata().name != key.name {
+        anyhow::bail!("a patch must not change the kind or the name of {key}");
+    }
+    let revision = old.metadata().resource_version.clone();
+    new.metadata_mut().resource_version = revision;
+    client.update(new).await?;
+    writeln!(
+        anstream::stdout(),
+        "Successfully patched 1 '{kind}' resource"
+    )?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,57 @@
+//! How errors look.
+
+use std::fmt::Write as _;
+
+use tortie_api::Problems;
+use tortie_store::Error;
+
+/// An error with its causes on one line, and the problems of an invalid object on lines of their own.
+pub(crate) fn error(error: &anyhow::Error) -> String {
+    if let Some(Error::Invalid { key, problems }) = error.downcast_ref::<Error>() {
+        return problem_lines(&format!("Error: {key}"), problems);
+    }
+    let mut text = "Error: ".to_owned();
+    let mut last = String::new();
+    for cause in error.chain() {
+        let message = cause.to_string();
+        // Some causes repeat what the outer message says already.
+        if !last.contains(&message) {
+            if !last.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&message);
+            last = message;
+        }
+    }
+    text
+}
+
+/// One line per problem, each after the place, with the caret of a selector below it.
+pub(crate) fn problem_lines(place: &str, problems: &Problems) -> String {
+    let mut text = String::new();
+    for problem in problems {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{place}: {problem}");
+        for line in problem.detail.iter().flat_map(|detail| detail.lines()) {
+            let _ = write!(text, "\n    {line}");
+        }
+    }
+    text
+}
+
+/// A store's error with its causes.
+pub(crate) fn store_error(place: &str, error: &Error) -> String {
+    if let Error::Invalid { key, problems } = error {
+        return problem_lines(&format!("{place}: {key}"), problems);
+    }
+    let mut text = format!("{place}: {error}");
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}

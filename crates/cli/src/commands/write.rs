@@ -1,0 +1,290 @@
+//! `tortie create`, `apply`, `replace` and `delete`: many resources at once, each with its own result.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use futures::StreamExt as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use tortie_api::{Kind, Resource};
+use tortie_store::{Applied, Client, Error, Key, Precondition};
+
+use super::{kinds, report};
+use crate::args::{Delete, Files};
+use crate::input;
+
+/// How many resources are written at the same time.
+const IN_FLIGHT: usize = 32;
+/// With at least this many, a terminal shows how far the work has come.
+const PROGRESS_FROM: usize = 50;
+
+/// What to do with each resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Create { skip_exists: bool },
+    Apply,
+    Replace,
+    Delete { skip_not_exists: bool },
+}
+
+/// One resource on its way.
+struct Task {
+    place: String,
+    resource: Resource,
+}
+
+impl Mode {
+    /// `created`, as in "Successfully created".
+    fn done(self) -> &'static str {
+        match self {
+            Self::Create { .. } => "created",
+            Self::Apply => "applied",
+            Self::Replace => "replaced",
+            Self::Delete { .. } => "deleted",
+        }
+    }
+}
+
+pub(super) async fn run(files: &Files, mode: Mode, client: &Client) -> Result<ExitCode> {
+    let (tasks, refused) = read(files, mode)?;
+    if tasks.is_empty() && refused > 0 {
+        return Ok(ExitCode::FAILURE);
+    }
+    // The built-in tiers must be there before a policy refers to them. A store that cannot take them says so again,
+    // and better, for the resource at hand.
+    if let Err(error) = client.ensure_initialized("", "").await {
+        tracing::debug!(
+            error = &error as &dyn std::error::Error,
+            "Could not initialise the datastore"
+        );
+    }
+    execute(tasks, refused, mode, client).await
+}
+
+pub(super) async fn delete(args: Delete, client: &Client) -> Result<ExitCode> {
+    let mode = Mode::Delete {
+        skip_not_exists: args.skip_not_exists,
+    };
+    let Some(word) = &args.kind else {
+        let files = Files {
+            filename: args.filename,
+            recursive: args.recursive,
+            skip_empty: args.skip_empty,
+            namespace: args.namespace,
+        };
+        let (tasks, refused) = read(&files, mode)?;
+        return execute(tasks, refused, mode, client).await;
+    };
+    let (kind, names) = kinds::parse_with_names(word, &args.names)?;
+    if names.is_empty() {
+        anyhow::bail!("say which {kind} to delete, or give -f");
+    }
+    let mut tasks = Vec::new();
+    for name in &names {
+        let key = kinds::key(kind, name, args.namespace.as_deref())?;
+        let mut resource = Resource::empty(kind);
+        resource.metadata_mut().name = key.name;
+        resource.metadata_mut().namespace = key.namespace;
+        tasks.push(Task {
+            place: String::new(),
+            resource,
+        });
+    }
+    execute(tasks, 0, mode, client).await
+}
+
+/// Reads all documents; those that are no resources are reported and counted.
+fn read(files: &Files, mode: Mode) -> Result<(Vec<Task>, usize)> {
+    let documents = input::read_all(&files.filename, files.recursive, files.skip_empty)?;
+    let mut tasks = Vec::new();
+    let mut refused = 0;
+    for document in documents {
+        let place = document.place();
+        match document.decode(files.namespace.as_deref()) {
+            Ok(mut resource) => {
+                if matches!(mode, Mode::Delete { .. }) && resource.metadata().name.is_empty() {
+                    resource.set_defaults();
+                }
+                tasks.push(Task { place, resource });
+            }
+            Err(problems) => {
+                refused += 1;
+                let place = format!("{place}: {}", document.name());
+                writeln!(
+                    anstream::stderr(),
+                    "{}",
+                    report::problem_lines(&place, &problems)
+                )?;
+            }
+        }
+    }
+    Ok((tasks, refused))
+}
+
+async fn execute(
+    tasks: Vec<Task>,
+    refused: usize,
+    mode: Mode,
+    client: &Client,
+) -> Result<ExitCode> {
+    let total = tasks.len() + refused;
+    let progress = progress_bar(tasks.len(), mode);
+    let (first, rest) = split(tasks, mode);
+    let mut results = Vec::new();
+    for (tasks, in_flight) in [(first, 1), (rest, IN_FLIGHT)] {
+        let mut running = futures::stream::iter(tasks)
+            .map(|task| async {
+                let outcome = write_one(&task.resource, mode, client).await;
+                (task, outcome)
+            })
+            .buffered(in_flight);
+        while let Some(result) = running.next().await {
+            progress.inc(1);
+            results.push(result);
+        }
+    }
+    progress.finish_and_clear();
+    summarize(&results, refused, total, mode)
+}
+
+/// What others refer to, or what must not overlap, is written first and one by one; deleting goes the other way.
+fn split(tasks: Vec<Task>, mode: Mode) -> (Vec<Task>, Vec<Task>) {
+    let comes_first = |task: &Task| {
+        let kind = task.resource.kind();
+        matches!(
+            kind,
+            Kind::Tier | Kind::BgpFilter | Kind::IpPool | Kind::ClusterInformation | Kind::Node
+        )
+    };
+    let mut keys: Vec<Key> = tasks.iter().map(|task| Key::of(&task.resource)).collect();
+    keys.sort();
+    if keys.windows(2).any(|pair| pair[0] == pair[1]) {
+        // The same resource twice: the order in which they are given decides.
+        return (tasks, Vec::new());
+    }
+    let (first, rest): (Vec<_>, Vec<_>) = tasks.into_iter().partition(comes_first);
+    if matches!(mode, Mode::Delete { .. }) {
+        return (rest.into_iter().chain(first).collect(), Vec::new());
+    }
+    (first, rest)
+}
+
+async fn write_one(
+    resource: &Resource,
+    mode: Mode,
+    client: &Client,
+) -> Result<Option<Applied>, Error> {
+    if let Some(refusal) = refusal(resource, mode) {
+        return Err(refusal);
+    }
+    match mode {
+        Mode::Create { skip_exists } => match client.create(resource.clone()).await {
+            Err(Error::AlreadyExists(_)) if skip_exists => Ok(None),
+            outcome => outcome.map(|_| Some(Applied::Created)),
+        },
+        Mode::Apply => client
+            .apply(resource.clone())
+            .await
+            .map(|(_, applied)| Some(applied)),
+        Mode::Replace => client
+            .replace(resource.clone())
+            .await
+            .map(|(_, applied)| Some(applied)),
+        Mode::Delete { skip_not_exists } => {
+            match client
+                .delete(&Key::of(resource), &Precondition::default())
+                .await
+            {
+                Err(Error::NotFound(_)) if skip_not_exists => Ok(None),
+                outcome => outcome.map(|_| None),
+            }
+        }
+    }
+}
+
+/// Policies that mirror Kubernetes' own are not ours to write.
+fn refusal(resource: &Resource, mode: Mode) -> Option<Error> {
+    let is_mirror = resource.kind() == Kind::NetworkPolicy
+        && resource.metadata().name.starts_with("knp.default.");
+    let is_delete = matches!(mode, Mode::Delete { .. });
+    (is_mirror && !is_delete).then(|| Error::Unsupported {
+        operation: mode.done(),
+        key: Key::of(resource),
+        reason: "kubernetes network policies must be managed through the kubernetes API".to_owned(),
+    })
+}
+
+fn summarize(
+    results: &[(Task, Result<Option<Applied>, Error>)],
+    refused: usize,
+    total: usize,
+    mode: Mode,
+) -> Result<ExitCode> {
+    let mut stderr = anstream::stderr();
+    let mut stdout = anstream::stdout();
+    let mut done = Vec::new();
+    for (task, outcome) in results {
+        match outcome {
+            Ok(applied) => {
+                done.push(task.resource.kind());
+                if total > 1 {
+                    let what = match applied {
+                        Some(Applied::Created) => "created",
+                        Some(Applied::Updated) => "changed",
+                        Some(Applied::Unchanged) => "unchanged",
+                        None if matches!(mode, Mode::Delete { .. }) => "deleted",
+                        None => "skipped",
+                    };
+                    writeln!(stdout, "{} {what}", Key::of(&task.resource))?;
+                }
+            }
+            Err(error) => {
+                let verb = mode.done();
+                let place = if task.place.is_empty() {
+                    "Error"
+                } else {
+                    task.place.as_str()
+                };
+                let place = format!("{place}: {} not {verb}", Key::of(&task.resource));
+                writeln!(stderr, "{}", report::store_error(&place, error))?;
+            }
+        }
+    }
+    let failed = refused + results.len() - done.len();
+    if failed == 0 {
+        writeln!(stdout, "Successfully {} {}", mode.done(), counted(&done))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if total > 1 {
+        writeln!(
+            stderr,
+            "Partial success: {} {} out of {total} resources",
+            mode.done(),
+            done.len()
+        )?;
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+/// `3 'Tier' resource(s)`, without the kind if there are several.
+pub(super) fn counted(kinds: &[Kind]) -> String {
+    match kinds.first() {
+        Some(first) if kinds.iter().all(|kind| kind == first) => {
+            format!("{} '{first}' resource(s)", kinds.len())
+        }
+        _ => format!("{} resource(s)", kinds.len()),
+    }
+}
+
+/// A bar on stderr for a person who waits; nothing for programs.
+fn progress_bar(tasks: usize, mode: Mode) -> ProgressBar {
+    if tasks < PROGRESS_FROM || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(tasks as u64);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} ({eta} left)") {
+        bar.set_style(style);
+    }
+    bar.set_message(mode.done());
+    bar
+}

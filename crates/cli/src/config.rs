@@ -1,0 +1,14 @@
+//! Which datastore to use, and how to reach it.
+//!
+//! The same settings can come from calicoctl's configuration file and from the environment, where each variable may
+//! also carry the prefix `CALICO_`, which wins. Options on the command line win over the file, and the file over the
+//! environment.
+
+mod connect;
+mod settings;
+
+pub(crate) use connect::connect;
+pub(crate) use settings::Settings;
+
+/// The file that calicoctl reads unless told otherwise.
+pub(crate) const DEFAULT_FILE: &str = "/etc/calico/calicoctl.cfg";

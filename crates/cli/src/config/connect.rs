@@ -1,0 +1,107 @@
+//! Opens the datastore that the settings mean.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use tortie_api::crd::Group;
+use tortie_store::embedded::EmbeddedStore;
+use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
+use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
+use tortie_store::{Client, Store};
+
+use super::Settings;
+use crate::args::{DatastoreType, Global};
+
+/// Opens the datastore; the error says which one was meant and why it cannot be used.
+pub(crate) async fn connect(global: &Global) -> Result<Client> {
+    let mut settings = Settings::load(&global.config, &|name| std::env::var(name).ok())?;
+    if let Some(context) = &global.context {
+        settings.k8s_current_context.clone_from(context);
+    }
+    let datastore = match global.datastore {
+        Some(datastore) => datastore,
+        None => settings.datastore()?,
+    };
+    tracing::debug!(?datastore, "Opening the datastore");
+    let store: Arc<dyn Store> = match datastore {
+        DatastoreType::Embedded => {
+            let file = global.data_file.clone().unwrap_or_else(default_data_file);
+            Arc::new(EmbeddedStore::open(file)?)
+        }
+        DatastoreType::Etcdv3 => Arc::new(EtcdStore::connect(&etcd(&settings)?).await?),
+        DatastoreType::Kubernetes => {
+            Arc::new(KubernetesStore::connect(&kubernetes(&settings)).await?)
+        }
+    };
+    Ok(Client::new(store))
+}
+
+/// The system's folder for root, the user's own for everybody else.
+fn default_data_file() -> PathBuf {
+    let folder = match (std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME")) {
+        (Some(data), _) if !data.is_empty() => PathBuf::from(data),
+        (_, Some(home)) if home != "/root" && !home.is_empty() => {
+            PathBuf::from(home).join(".local/share")
+        }
+        _ => PathBuf::from("/var/lib"),
+    };
+    folder.join("tortie").join("tortie.redb")
+}
+
+fn etcd(settings: &Settings) -> Result<EtcdConfig> {
+    if !settings.etcd_discovery_srv.is_empty() {
+        bail!(
+            "etcd discovery through DNS (ETCD_DISCOVERY_SRV) is not there; list the members in ETCD_ENDPOINTS"
+        );
+    }
+    let pem = |inline: &str, file: &str| match (inline, file) {
+        ("", "") => None,
+        ("", file) => Some(Pem::File(file.into())),
+        (text, _) => Some(Pem::Inline(text.to_owned())),
+    };
+    Ok(EtcdConfig {
+        endpoints: settings
+            .etcd_endpoints
+            .split(',')
+            .map(|endpoint| endpoint.trim().to_owned())
+            .collect(),
+        username: settings.etcd_username.clone(),
+        password: settings.etcd_password.clone(),
+        ca: pem(&settings.etcd_ca_cert, &settings.etcd_ca_cert_file),
+        cert: pem(&settings.etcd_cert, &settings.etcd_cert_file),
+        key: pem(&settings.etcd_key, &settings.etcd_key_file),
+    })
+}
+
+fn kubernetes(settings: &Settings) -> KubernetesConfig {
+    let set = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let default = KubernetesConfig::default();
+    let prefixes = std::env::var("FELIX_INTERFACEPREFIX").unwrap_or_default();
+    KubernetesConfig {
+        kubeconfig: std::env::split_paths(&settings.kubeconfig)
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect(),
+        kubeconfig_inline: set(&settings.kubeconfig_inline),
+        context: set(&settings.k8s_current_context),
+        api_endpoint: set(&settings.k8s_api_endpoint),
+        token: set(&settings.k8s_api_token),
+        ca_file: set(&settings.k8s_ca_file).map(PathBuf::from),
+        cert_file: set(&settings.k8s_cert_file).map(PathBuf::from),
+        key_file: set(&settings.k8s_key_file).map(PathBuf::from),
+        insecure_skip_tls_verify: Settings::is_on(&settings.k8s_insecure_skip_tls_verify),
+        api_group: set(&settings.calico_api_group).map(|group| {
+            if group.eq_ignore_ascii_case(tortie_api::API_VERSION) {
+                Group::V3
+            } else {
+                Group::V1
+            }
+        }),
+        use_pod_cidr: Settings::is_on(&settings.use_pod_cidr),
+        veth_prefix: prefixes
+            .split(',')
+            .next()
+            .and_then(set)
+            .unwrap_or(default.veth_prefix),
+    }
+}

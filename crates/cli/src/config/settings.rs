@@ -1,0 +1,240 @@
+//! The settings, from the file and the environment.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::ValueEnum as _;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::DEFAULT_FILE;
+use crate::args::DatastoreType;
+
+/// Where a variable's value comes from; tests give their own.
+pub(crate) type Source<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+macro_rules! settings {
+    ($($(#[$doc:meta])* $field:ident, $file:literal, $variable:literal;)*) => {
+        /// What calicoctl can be told about its datastore; empty where nothing is said.
+        #[derive(Clone, Default, PartialEq, Eq)]
+        pub(crate) struct Settings {
+            $($(#[$doc])* pub(crate) $field: String,)*
+        }
+
+        impl Settings {
+            fn from_file_spec(spec: &serde_json::Map<String, Value>) -> Result<Self> {
+                let mut settings = Self::default();
+                for (name, value) in spec {
+                    let field = match name.as_str() {
+                        $($file => &mut settings.$field,)*
+                        _ => bail!("field in document is not recognized or is in the wrong location: {name}"),
+                    };
+                    *field = match value {
+                        Value::String(text) => text.clone(),
+                        Value::Null => String::new(),
+                        Value::Array(_) | Value::Object(_) => bail!("spec.{name} must be a string, a number or a boolean"),
+                        scalar => scalar.to_string(),
+                    };
+                }
+                Ok(settings)
+            }
+
+            fn fill_from(&mut self, environment: Source<'_>) {
+                $(if self.$field.is_empty() && !$variable.is_empty() {
+                    self.$field = variable(environment, $variable).unwrap_or_default();
+                })*
+            }
+        }
+    };
+}
+
+settings! {
+    datastore_type, "datastoreType", "DATASTORE_TYPE";
+    etcd_endpoints, "etcdEndpoints", "ETCD_ENDPOINTS";
+    etcd_discovery_srv, "etcdDiscoverySrv", "ETCD_DISCOVERY_SRV";
+    etcd_username, "etcdUsername", "ETCD_USERNAME";
+    etcd_password, "etcdPassword", "ETCD_PASSWORD";
+    etcd_key_file, "etcdKeyFile", "ETCD_KEY_FILE";
+    etcd_cert_file, "etcdCertFile", "ETCD_CERT_FILE";
+    etcd_ca_cert_file, "etcdCACertFile", "ETCD_CA_CERT_FILE";
+    etcd_key, "etcdKey", "";
+    etcd_cert, "etcdCert", "";
+    etcd_ca_cert, "etcdCACert", "";
+    kubeconfig, "kubeconfig", "KUBECONFIG";
+    kubeconfig_inline, "kubeconfigInline", "";
+    k8s_api_endpoint, "k8sAPIEndpoint", "K8S_API_ENDPOINT";
+    k8s_api_token, "k8sAPIToken", "K8S_API_TOKEN";
+    k8s_key_file, "k8sKeyFile", "K8S_KEY_FILE";
+    k8s_cert_file, "k8sCertFile", "K8S_CERT_FILE";
+    k8s_ca_file, "k8sCAFile", "K8S_CA_FILE";
+    k8s_insecure_skip_tls_verify, "k8sInsecureSkipTLSVerify", "K8S_INSECURE_SKIP_TLS_VERIFY";
+    /// Read because calicoctl reads it; only the syncers use it.
+    k8s_disable_node_poll, "k8sDisableNodePoll", "K8S_DISABLE_NODE_POLL";
+    use_pod_cidr, "usePodCIDR", "USE_POD_CIDR";
+    k8s_client_qps, "k8sClientQPS", "K8S_CLIENT_QPS";
+    k8s_client_burst, "k8sClientBurst", "K8S_CLIENT_BURST";
+    k8s_current_context, "k8sCurrentContext", "K8S_CURRENT_CONTEXT";
+    calico_api_group, "calicoAPIGroup", "CALICO_API_GROUP";
+}
+
+/// The value of a variable, or of the same with `CALICO_` in front.
+fn variable(environment: Source<'_>, name: &str) -> Option<String> {
+    let prefixed = if name.starts_with("CALICO_") {
+        None
+    } else {
+        environment(&format!("CALICO_{name}"))
+    };
+    prefixed
+        .or_else(|| environment(name))
+        .filter(|value| !value.is_empty())
+}
+
+/// The envelope of the configuration file.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct File {
+    api_version: String,
+    kind: String,
+    #[serde(default)]
+    metadata: Value,
+    #[serde(default)]
+    spec: serde_json::Map<String, Value>,
+}
+
+impl Settings {
+    /// Reads the file, if there is one, and fills in from the environment what it leaves open. A file that was asked
+    /// for must exist; the usual one need not.
+    pub(crate) fn load(file: &Path, environment: Source<'_>) -> Result<Self> {
+        let mut settings = match fs::read_to_string(file) {
+            Ok(text) => Self::parse(&text)
+                .with_context(|| format!("Error reading config file: {}", file.display()))?,
+            Err(error)
+                if error.kind() == std::io::ErrorKind::NotFound
+                    && file == Path::new(DEFAULT_FILE) =>
+            {
+                Self::default()
+            }
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("Error reading config file: {}", file.display()));
+            }
+        };
+        settings.fill_from(environment);
+        Ok(settings)
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let file: File = serde_saphyr::from_str(text).map_err(|error| anyhow!("{error}"))?;
+        if file.api_version != tortie_api::API_VERSION || file.kind != "CalicoAPIConfig" {
+            bail!(
+                "apiVersion and kind are `{} {}`, not `{} CalicoAPIConfig`",
+                file.api_version,
+                file.kind,
+                tortie_api::API_VERSION
+            );
+        }
+        let _ = file.metadata;
+        Self::from_file_spec(&file.spec)
+    }
+
+    /// The datastore that the settings mean: the type if given, else what the other settings speak of, else the
+    /// embedded one.
+    pub(crate) fn datastore(&self) -> Result<DatastoreType> {
+        let speaks_of_etcd = !self.etcd_endpoints.is_empty() || !self.etcd_discovery_srv.is_empty();
+        let speaks_of_kubernetes = !self.kubeconfig.is_empty()
+            || !self.kubeconfig_inline.is_empty()
+            || !self.k8s_api_endpoint.is_empty();
+        match self.datastore_type.to_ascii_lowercase().as_str() {
+            "" if speaks_of_etcd => Ok(DatastoreType::Etcdv3),
+            "" if speaks_of_kubernetes => Ok(DatastoreType::Kubernetes),
+            "" => Ok(DatastoreType::Embedded),
+            other => DatastoreType::from_str(other, true).map_err(|_| {
+                anyhow!("datastore type `{other}` is not known; use embedded, etcdv3 or kubernetes")
+            }),
+        }
+    }
+
+    /// Whether a setting that is written as text is on.
+    pub(crate) fn is_on(text: &str) -> bool {
+        matches!(
+            text.to_ascii_lowercase().as_str(),
+            "true" | "1" | "t" | "yes"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &'static [(&'static str, &'static str)]) -> impl Fn(&str) -> Option<String> {
+        move |name| {
+            variables
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, value)| (*value).to_owned())
+        }
+    }
+
+    #[track_caller]
+    fn check(variables: &'static [(&'static str, &'static str)], expected: DatastoreType) {
+        let settings = Settings::load(Path::new(DEFAULT_FILE), &with(variables)).unwrap();
+        assert_eq!(settings.datastore().unwrap(), expected, "{variables:?}");
+    }
+
+    #[test]
+    fn the_environment_decides_the_datastore() {
+        check(&[], DatastoreType::Embedded);
+        check(
+            &[("ETCD_ENDPOINTS", "http://127.0.0.1:2379")],
+            DatastoreType::Etcdv3,
+        );
+        check(&[("KUBECONFIG", "/k")], DatastoreType::Kubernetes);
+        check(
+            &[("KUBECONFIG", "/k"), ("DATASTORE_TYPE", "etcdv3")],
+            DatastoreType::Etcdv3,
+        );
+        check(
+            &[
+                ("DATASTORE_TYPE", "etcdv3"),
+                ("CALICO_DATASTORE_TYPE", "kubernetes"),
+            ],
+            DatastoreType::Kubernetes,
+        );
+    }
+
+    #[test]
+    fn the_file_wins_over_the_environment() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("calicoctl.cfg");
+        fs::write(&file, "apiVersion: projectcalico.org/v3\nkind: CalicoAPIConfig\nmetadata:\nspec:\n  datastoreType: etcdv3\n  etcdEndpoints: http://a:1\n").unwrap();
+        let settings = Settings::load(
+            &file,
+            &with(&[("ETCD_ENDPOINTS", "http://b:2"), ("ETCD_USERNAME", "u")]),
+        )
+        .unwrap();
+        assert_eq!(
+            (
+                settings.etcd_endpoints.as_str(),
+                settings.etcd_username.as_str()
+            ),
+            ("http://a:1", "u")
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_asked_for_must_exist_and_be_known() {
+        assert!(Settings::load(Path::new("/nonexistent/x.cfg"), &with(&[])).is_err());
+        let error = Settings::parse(
+            "apiVersion: projectcalico.org/v3\nkind: CalicoAPIConfig\nspec:\n  bogus: 1\n",
+        );
+        let Err(error) = error else {
+            panic!("an unknown field was accepted")
+        };
+        assert!(error.to_string().contains("bogus"), "{error}");
+    }
+}

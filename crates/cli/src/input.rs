@@ -1,0 +1,208 @@
+//! Reads resources from files, folders and standard input.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use tortie_api::{Problems, Resource};
+
+/// Largest file that is read; a mistake such as `-f /dev/zero` must not fill the memory.
+const MAX_FILE: u64 = 256 << 20;
+
+/// One resource as it stands in a file.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// The file, or `stdin`.
+    pub(crate) file: String,
+    /// Its number within the file, from 1.
+    pub(crate) number: usize,
+    /// What it says.
+    pub(crate) value: Value,
+}
+
+/// Reads all documents of files and folders.
+pub(crate) fn read_all(
+    paths: &[PathBuf],
+    recursive: bool,
+    skip_empty: bool,
+) -> Result<Vec<Document>> {
+    let mut documents = Vec::new();
+    for path in paths {
+        if path == Path::new("-") {
+            let mut text = String::new();
+            std::io::stdin()
+                .take(MAX_FILE)
+                .read_to_string(&mut text)
+                .context("cannot read standard input")?;
+            documents.extend(parse("stdin", &text)?);
+            continue;
+        }
+        for file in files(path, recursive)? {
+            let size = fs::metadata(&file)
+                .with_context(|| format!("cannot read {}", file.display()))?
+                .len();
+            if size > MAX_FILE {
+                bail!("{} is larger than {} MiB", file.display(), MAX_FILE >> 20);
+            }
+            let text = fs::read_to_string(&file)
+                .with_context(|| format!("cannot read {}", file.display()))?;
+            documents.extend(parse(&file.display().to_string(), &text)?);
+        }
+    }
+    if documents.is_empty() && !skip_empty {
+        bail!("No resources specified");
+    }
+    Ok(documents)
+}
+
+/// The file itself, or the YAML and JSON files of a folder in order of their names.
+fn files(path: &Path, recursive: bool) -> Result<Vec<PathBuf>> {
+    let metadata = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if !metadata.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut entries: Vec<PathBuf> = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<std::io::Result<_>>()?;
+    entries.sort();
+    let mut found = Vec::new();
+    for entry in entries {
+        if entry.is_dir() {
+            if recursive {
+                found.extend(files(&entry, true)?);
+            }
+        } else if has_resource_extension(&entry) {
+            found.push(entry);
+        }
+    }
+    Ok(found)
+}
+
+fn has_resource_extension(path: &Path) -> bool {
+    let extension = path
+        .extension()
+        .map(|e| e.to_string_lossy().to_ascii_lowercase());
+    matches!(extension.as_deref(), Some("yaml" | "yml" | "json"))
+}
+
+/// Splits text into documents; lists count as their items.
+fn parse(file: &str, text: &str) -> Result<Vec<Document>> {
+    let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
+        anyhow::anyhow!(
+            "{file}: not valid YAML or JSON: {}",
+            error.to_string().trim_end()
+        )
+    })?;
+    let mut items = Vec::new();
+    for value in values {
+        flatten(value, &mut items);
+    }
+    let number = |(index, value)| Document {
+        file: file.to_owned(),
+        number: index + 1,
+        value,
+    };
+    Ok(items.into_iter().enumerate().map(number).collect())
+}
+
+fn flatten(value: Value, items: &mut Vec<Value>) {
+    match value {
+        Value::Null => {}
+        Value::Array(list) => {
+            for item in list {
+                flatten(item, items);
+            }
+        }
+        Value::Object(mut object) => {
+            let is_list = object
+                .get("kind")
+                .and_then(Value::as_str)
+                .is_some_and(|kind| kind.ends_with("List"));
+            match object.remove("items") {
+                Some(Value::Array(list)) if is_list => {
+                    for item in list {
+                        flatten(item, items);
+                    }
+                }
+                Some(other) => {
+                    object.insert("items".to_owned(), other);
+                    items.push(Value::Object(object));
+                }
+                None => items.push(Value::Object(object)),
+            }
+        }
+        other => items.push(other),
+    }
+}
+
+impl Document {
+    /// `file: document 2`, as messages name it.
+    pub(crate) fn place(&self) -> String {
+        format!("{}: document {}", self.file, self.number)
+    }
+
+    /// `Kind(namespace/name)` as far as the document says so.
+    pub(crate) fn name(&self) -> String {
+        let text = |pointer| self.value.pointer(pointer).and_then(Value::as_str);
+        let kind = text("/kind").unwrap_or("(no kind)");
+        let name = text("/metadata/name").unwrap_or("(no name)");
+        match text("/metadata/namespace") {
+            Some(namespace) => format!("{kind}({namespace}/{name})"),
+            None => format!("{kind}({name})"),
+        }
+    }
+
+    /// Reads the document as a resource, in the given namespace if it names none.
+    pub(crate) fn decode(&self, namespace: Option<&str>) -> Result<Resource, Problems> {
+        let api_version = self
+            .value
+            .get("apiVersion")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if self
+            .value
+            .get("kind")
+            .is_some_and(|kind| kind == "NetworkPolicy")
+            && api_version.starts_with("networking.k8s.io/")
+        {
+            let mut problems = Problems::default();
+            let rule = "is managed through the Kubernetes API; use kubectl, or `tortie convert` to make a Calico policy of it";
+            problems.add(
+                &tortie_api::Path::ROOT.field("apiVersion"),
+                api_version,
+                rule,
+            );
+            return Err(problems);
+        }
+        let mut resource = Resource::decode_strict(&self.value)?;
+        set_namespace(&mut resource, namespace)?;
+        Ok(resource)
+    }
+}
+
+/// Fills in the namespace of a namespaced resource, and refuses one that contradicts the command line or the kind.
+fn set_namespace(resource: &mut Resource, namespace: Option<&str>) -> Result<(), Problems> {
+    let kind = resource.kind();
+    let metadata = resource.metadata_mut();
+    let rule = if !kind.is_namespaced() {
+        (!metadata.namespace.is_empty())
+            .then(|| format!("must not be given: {kind} is cluster-wide"))
+    } else if metadata.namespace.is_empty() {
+        namespace
+            .unwrap_or("default")
+            .clone_into(&mut metadata.namespace);
+        None
+    } else {
+        let other = namespace.filter(|namespace| *namespace != metadata.namespace);
+        other.map(|other| format!("is not `{other}`, which the command line asks for"))
+    };
+    let Some(rule) = rule else { return Ok(()) };
+    let mut problems = Problems::default();
+    let root = tortie_api::Path::ROOT;
+    let at = root.field("metadata");
+    problems.add(&at.field("namespace"), &metadata.namespace, rule);
+    Err(problems)
+}

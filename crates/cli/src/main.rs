@@ -1,0 +1,16 @@
+//! The one binary, `tortie`.
+
+mod args;
+mod commands;
+mod config;
+mod input;
+mod output;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match args::parse() {
+        Ok(args) => commands::run(args),
+        Err(code) => code,
+    }
+}

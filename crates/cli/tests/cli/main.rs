@@ -1,0 +1,10 @@
+//! The program, run as a user runs it, on every datastore.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod embedded;
+mod etcd;
+mod kubernetes;
+mod offline;
+mod program;
+mod round_trip;

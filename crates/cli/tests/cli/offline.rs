@@ -1,0 +1,182 @@
+//! Commands that need no datastore.
+
+use crate::program::{Tortie, fixture};
+
+fn tortie() -> Tortie {
+    Tortie::with_variables(Vec::new())
+}
+
+/// Validates text and expects these pieces, in this order, each on a line of its own.
+#[track_caller]
+fn refuses(input: &str, expected: &[&str]) {
+    let output = tortie().run_with_input(&["validate", "-f", "-"], input);
+    assert_eq!(output.code, 1, "{}{}", output.stdout, output.stderr);
+    let mut lines = output.stderr.lines();
+    for piece in expected {
+        assert!(
+            lines.any(|line| line.contains(piece)),
+            "no line has `{piece}` in\n{}",
+            output.stderr
+        );
+    }
+}
+
+fn policy(kind: &str, spec: &str) -> String {
+    let namespace = if kind.starts_with("Global") {
+        ""
+    } else {
+        "  namespace: default\n"
+    };
+    format!(
+        "apiVersion: projectcalico.org/v3\nkind: {kind}\nmetadata:\n  name: p\n{namespace}spec:\n{spec}"
+    )
+}
+
+#[test]
+fn ports_without_a_protocol_are_refused() {
+    refuses(
+        &policy(
+            "NetworkPolicy",
+            "  ingress:\n  - action: Allow\n    destination: {ports: [80]}\n",
+        ),
+        &[
+            "stdin: document 1: NetworkPolicy(default/p): spec.ingress[0].destination.ports = [80]: port numbers need",
+        ],
+    );
+}
+
+#[test]
+fn an_unmasked_cidr_is_refused() {
+    refuses(
+        &policy(
+            "NetworkPolicy",
+            "  ingress:\n  - action: Allow\n    source: {nets: [10.0.0.1/8]}\n",
+        ),
+        &[
+            "spec.ingress[0].source.nets[0] = \"10.0.0.1/8\": must be an address or a CIDR with no bits set",
+        ],
+    );
+}
+
+#[test]
+fn a_bad_selector_is_shown_with_a_caret() {
+    refuses(
+        &policy("NetworkPolicy", "  selector: app = 'x'\n"),
+        &[
+            "spec.selector = \"app = 'x'\": is not a selector",
+            "    app = 'x'",
+            "        ^",
+        ],
+    );
+}
+
+#[test]
+fn pre_dnat_with_egress_is_refused() {
+    refuses(
+        &policy(
+            "GlobalNetworkPolicy",
+            "  preDNAT: true\n  applyOnForward: true\n  egress: [{action: Allow}]\n",
+        ),
+        &["spec.preDNAT = true: must not be set in a policy with egress rules"],
+    );
+}
+
+#[test]
+fn an_unknown_field_is_refused_with_a_suggestion() {
+    refuses(
+        &policy("NetworkPolicy", "  selectr: all()\n"),
+        &["spec.selectr = \"all()\": unknown field; did you mean `selector`?"],
+    );
+}
+
+#[test]
+fn every_document_with_a_problem_is_named() {
+    let good = policy("NetworkPolicy", "  selector: all()\n");
+    let bad = policy("NetworkPolicy", "  order: x\n");
+    refuses(
+        &format!("{good}---\n{bad}---\n{bad}"),
+        &[
+            "document 2: NetworkPolicy(default/p): spec.order = \"x\"",
+            "document 3:",
+            "2 of 3 resources are not valid",
+        ],
+    );
+}
+
+#[test]
+fn good_input_is_accepted() {
+    let file = fixture("all-kinds.yaml").display().to_string();
+    let stdout = tortie().ok(&["validate", "-f", &file]);
+    assert!(stdout.contains("Successfully validated"), "{stdout}");
+}
+
+#[test]
+fn the_examples_are_valid() {
+    let folder = fixture("../../../../examples").display().to_string();
+    tortie().ok(&["validate", "-f", &folder]);
+}
+
+#[test]
+fn selectors_are_explained() {
+    let stdout = tortie().ok(&["selector", "a == 'b'&&has(c)", "--labels", "a=b,c=d"]);
+    assert!(
+        stdout.contains(r#"canonical: (a == "b" && has(c))"#),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("id:        s:a7YG9G3XyFzmdwcUzkbtw0ffcKn8o5bm1xsGyQ"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("matches:   yes"), "{stdout}");
+    assert_eq!(
+        tortie()
+            .run(&["selector", "a == 'b'", "--labels", "a=c"])
+            .code,
+        2
+    );
+    let bad = tortie().run(&["selector", "a == b"]);
+    assert_eq!(bad.code, 1);
+    assert!(bad.stderr.contains("a == b\n         ^"), "{}", bad.stderr);
+}
+
+#[test]
+fn kubernetes_policies_are_converted() {
+    let input = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: web, namespace: shop}\nspec:\n  podSelector: {matchLabels: {app: web}}\n  ingress: [{ports: [{port: 80}]}]\n";
+    let stdout = tortie().ok_with_input(&["convert", "-f", "-"], input);
+    assert!(
+        stdout.contains("apiVersion: projectcalico.org/v3"),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("projectcalico.org/orchestrator == 'k8s' && app == 'web'"),
+        "{stdout}"
+    );
+    tortie().ok_with_input(&["validate", "-f", "-"], &stdout);
+}
+
+#[test]
+fn completion_scripts_are_printed() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(
+            tortie().ok(&["completion", shell]).contains("tortie"),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn unreadable_files_are_named() {
+    let output = tortie().run(&["validate", "-f", "/nonexistent.yaml"]);
+    assert_eq!(output.code, 1);
+    assert!(
+        output.stderr.contains("/nonexistent.yaml"),
+        "{}",
+        output.stderr
+    );
+    let output = tortie().run_with_input(&["validate", "-f", "-"], "a: [1\n");
+    assert!(
+        output.stderr.contains("line 1 column 4"),
+        "{}",
+        output.stderr
+    );
+}
