@@ -90,12 +90,22 @@ fn has_resource_extension(path: &Path) -> bool {
 
 /// Splits text into documents; lists count as their items.
 fn parse(file: &str, text: &str) -> Result<Vec<Document>> {
-    let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
-        anyhow::anyhow!(
-            "{file}: not valid YAML or JSON: {}",
-            error.to_string().trim_end()
-        )
-    })?;
+    // The size of the text is bounded already, and so is all that grows with it; the other limits of the parser, on
+    // nesting and aliases, stay.
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_documents: usize::MAX,
+            max_events: usize::MAX,
+            max_nodes: usize::MAX,
+            max_total_scalar_bytes: usize::MAX,
+            max_total_comment_bytes: usize::MAX,
+        },
+    };
+    let values: Vec<Value> =
+        serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
+            let message = error.to_string();
+            anyhow::anyhow!("{file}: not valid YAML or JSON: {}", message.trim_end())
+        })?;
     let mut items = Vec::new();
     for value in values {
         flatten(value, &mut items);

@@ -104,6 +104,14 @@ fn every_document_with_a_problem_is_named() {
 }
 
 #[test]
+fn a_file_may_have_many_documents() {
+    let document = policy("NetworkPolicy", "  selector: all()\n");
+    let input = format!("{document}---\n").repeat(20_000);
+    let stdout = tortie().ok_with_input(&["validate", "-f", "-"], &input);
+    assert!(stdout.contains("Successfully validated 20000"), "{stdout}");
+}
+
+#[test]
 fn good_input_is_accepted() {
     let file = fixture("all-kinds.yaml").display().to_string();
     let stdout = tortie().ok(&["validate", "-f", &file]);
