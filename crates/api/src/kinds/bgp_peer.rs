@@ -26,7 +26,7 @@ pub struct BgpPeerSpec {
     /// AS number of the remote side; left out when `peerSelector` picks nodes.
     #[serde(skip_serializing_if = "is_default")]
     pub as_number: AsNumber,
-    /// AS number the node uses on this session instead of its own.
+    /// AS number the node uses for this peering instead of its own.
     #[serde(rename = "localASNumber", skip_serializing_if = "is_default")]
     pub local_as_number: Option<AsNumber>,
     /// Selects cluster nodes as remote sides by label; excludes `peerIP`.
@@ -66,7 +66,7 @@ pub struct BgpPeerSpec {
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(extend("maxLength" = 64, "x-check" = "ip"))]
     pub reachable_by: String,
-    /// Names of `BGPFilter` objects applied to this session, in order.
+    /// Names of `BGPFilter` objects applied to this peering, in order.
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic", "x-check" = "name"))]
     pub filters: Vec<String>,
