@@ -21,9 +21,6 @@ use crate::store::{List, Precondition, Store, Watch};
 /// How often an apply reads again and retries after losing a race.
 const APPLY_ATTEMPTS: usize = 5;
 
-/// The profile that allows everything; it always exists and cannot be changed.
-const DEFAULT_ALLOW_PROFILE: &str = "projectcalico-default-allow";
-
 /// A store with Calico's rules.
 #[derive(Clone)]
 pub struct Client {
@@ -204,13 +201,6 @@ impl Client {
     pub async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
         match key.kind {
             Kind::Tier => self.check_tier_is_unused(key).await?,
-            Kind::Profile if key.name == DEFAULT_ALLOW_PROFILE => {
-                return Err(Error::Unsupported {
-                    operation: "delete",
-                    key: key.clone(),
-                    reason: "this profile is built in".to_owned(),
-                });
-            }
             Kind::Node => self.delete_belongings_of_node(&key.name).await?,
             _ => {}
         }

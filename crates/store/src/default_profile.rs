@@ -1,14 +1,10 @@
 //! The profile that is in every datastore without being stored: it allows everything.
 
-use tortie_api::profile::ProfileSpec;
-use tortie_api::rule::{Action, Rule};
-use tortie_api::{Kind, Profile, Resource};
+use tortie_api::k8s::{DEFAULT_ALLOW_PROFILE as NAME, default_allow_profile};
+use tortie_api::{Kind, Resource};
 
 use crate::error::{Error, Result};
 use crate::key::{Key, Query};
-
-/// Its name, which endpoints refer to.
-pub(crate) const NAME: &str = "projectcalico-default-allow";
 
 /// It never changes, so one revision does for ever.
 const REVISION: &str = "1";
@@ -20,16 +16,7 @@ pub(crate) fn is(key: &Key) -> bool {
 
 /// The profile.
 pub(crate) fn resource() -> Resource {
-    let allow = Rule {
-        action: Action::Allow,
-        ..Rule::default()
-    };
-    let spec = ProfileSpec {
-        ingress: vec![allow.clone()],
-        egress: vec![allow],
-        ..ProfileSpec::default()
-    };
-    let mut profile = Profile::new("", NAME, spec);
+    let mut profile = default_allow_profile();
     REVISION.clone_into(&mut profile.metadata.resource_version);
     profile.into()
 }

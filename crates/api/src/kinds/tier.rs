@@ -7,6 +7,13 @@ use crate::is_default;
 use crate::kinds::rule::Action;
 use crate::meta::Condition;
 
+/// The tiers that always exist, with the order and default action that they must have.
+pub const BUILT_IN: [(&str, f64, Action); 3] = [
+    ("default", 1_000_000.0, Action::Deny),
+    ("kube-admin", 1_000.0, Action::Pass),
+    ("kube-baseline", 10_000_000.0, Action::Pass),
+];
+
 /// What the controllers found out about the tier.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]

@@ -7,11 +7,11 @@ use crate::is_default;
 use crate::k8s;
 use crate::kinds::global_network_policy::GlobalNetworkPolicySpec;
 use crate::kinds::network_policy::NetworkPolicySpec;
-use crate::kinds::rule::{Action, PolicyType, Rule, StagedAction};
+use crate::kinds::rule::{PolicyType, Rule, StagedAction};
 use crate::kinds::staged_global_network_policy::StagedGlobalNetworkPolicySpec;
 use crate::kinds::staged_kubernetes_network_policy::StagedKubernetesNetworkPolicySpec;
 use crate::kinds::staged_network_policy::StagedNetworkPolicySpec;
-use crate::kinds::{StagedKubernetesNetworkPolicy, Tier};
+use crate::kinds::{StagedKubernetesNetworkPolicy, Tier, tier};
 use crate::problem::{Path, Problems};
 
 /// What the policy kinds have in common.
@@ -213,15 +213,8 @@ fn check_deletes_only(at: &Path<'_>, is_empty: bool, problems: &mut Problems) {
     }
 }
 
-/// The tiers that always exist, with the order and default action that they must have.
-const FIXED_TIERS: [(&str, f64, Action); 3] = [
-    ("default", 1_000_000.0, Action::Deny),
-    ("kube-admin", 1_000.0, Action::Pass),
-    ("kube-baseline", 10_000_000.0, Action::Pass),
-];
-
 pub(super) fn check_tier(at: &Path<'_>, tier: &Tier, problems: &mut Problems) {
-    let Some((name, order, action)) = FIXED_TIERS
+    let Some((name, order, action)) = tier::BUILT_IN
         .into_iter()
         .find(|(name, ..)| *name == tier.metadata.name)
     else {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use tortie_api::crd::Group;
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
@@ -90,13 +89,7 @@ fn kubernetes(settings: &Settings) -> KubernetesConfig {
         cert_file: set(&settings.k8s_cert_file).map(PathBuf::from),
         key_file: set(&settings.k8s_key_file).map(PathBuf::from),
         insecure_skip_tls_verify: Settings::is_on(&settings.k8s_insecure_skip_tls_verify),
-        api_group: set(&settings.calico_api_group).map(|group| {
-            if group.eq_ignore_ascii_case(tortie_api::API_VERSION) {
-                Group::V3
-            } else {
-                Group::V1
-            }
-        }),
+        api_group: KubernetesConfig::parse_api_group(&settings.calico_api_group),
         use_pod_cidr: Settings::is_on(&settings.use_pod_cidr),
         veth_prefix: prefixes
             .split(',')

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use tortie_api::cluster_information::ClusterInformationSpec;
-use tortie_api::rule::Action;
-use tortie_api::tier::TierSpec;
+use tortie_api::tier::{self, TierSpec};
 use tortie_api::{ClusterInformation, Kind, Resource, Tier};
 
 use super::Client;
@@ -14,19 +13,13 @@ use crate::key::Key;
 const ATTEMPTS: usize = 5;
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
-const TIERS: [(&str, f64, Action); 3] = [
-    ("default", 1_000_000.0, Action::Deny),
-    ("kube-admin", 1_000.0, Action::Pass),
-    ("kube-baseline", 10_000_000.0, Action::Pass),
-];
-
 impl Client {
     /// Makes sure that the cluster's identity and the built-in tiers exist. `version` and each part of `cluster_type`
     /// are recorded unless empty.
     pub async fn ensure_initialized(&self, version: &str, cluster_type: &str) -> Result<()> {
         let information = self.ensure_cluster_information(version, cluster_type).await;
         let mut tiers = Ok(());
-        for (name, order, action) in TIERS {
+        for (name, order, action) in tier::BUILT_IN {
             let spec = TierSpec {
                 order: Some(order),
                 default_action: Some(action),

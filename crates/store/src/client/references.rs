@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use tortie_api::tier;
 use tortie_api::validate::pools_overlap;
 use tortie_api::{IpPool, Kind, Path, Problems, Resource, net};
 
@@ -10,9 +11,6 @@ use super::Client;
 use crate::error::{Error, Result};
 use crate::key::{Key, Query};
 use crate::store::Precondition;
-
-/// Tiers that the system itself relies on.
-const PROTECTED_TIERS: [&str; 3] = ["default", "kube-admin", "kube-baseline"];
 
 /// How long a tier that was seen is taken to exist still. Even a fresh look could be outdated when the policy is
 /// written, so a short memory loses nothing.
@@ -122,7 +120,7 @@ impl Client {
             key: key.clone(),
             reason,
         };
-        if PROTECTED_TIERS.contains(&key.name.as_str()) {
+        if tier::BUILT_IN.iter().any(|(name, ..)| *name == key.name) {
             return Err(unsupported(format!("Cannot delete {} tier", key.name)));
         }
         for kind in TIERED_POLICIES {
