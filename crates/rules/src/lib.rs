@@ -21,17 +21,13 @@
 //!   under them, and rule hashes start from them, so they must not change.
 
 mod chain_name;
-mod error;
 mod ip_set_name;
 mod policy_group;
-mod policy_id;
 
 pub use chain_name::{
     ANY_INTERFACE, Dataplane, Direction, EndpointChain, endpoint_chain_name, policy_chain_name,
     profile_chain_name,
 };
-pub use error::Error;
 pub use ip_set_name::{ip_set_name, temp_ip_set_name};
 pub use policy_group::PolicyGroup;
-pub use policy_id::{PolicyId, PolicyKind};
-pub use tortie_api::names::IpVersion;
+pub use tortie_api::names::{IpVersion, PolicyId, PolicyKind};

@@ -3,24 +3,25 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Error;
+use serde::{Deserialize, Serialize};
 
 /// Which policy: its kind, namespace and name.
 ///
 /// It displays as the short identity that chain names are made of: `np/shop/web`, or
 /// `gnp/deny-all` without a namespace.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PolicyId {
     /// The kind of the policy.
     pub kind: PolicyKind,
     /// The namespace; empty if the policy is for the whole cluster.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     /// The name inside kind and namespace.
     pub name: String,
 }
 
 /// The kinds of policy that reach a node, from Calico's API and from Kubernetes'.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum PolicyKind {
     /// Calico's policy for one namespace.
     NetworkPolicy,
@@ -38,10 +39,19 @@ pub enum PolicyKind {
     StagedKubernetesNetworkPolicy,
 }
 
+/// The text is not the name of a kind of policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a kind of policy: expected `NetworkPolicy`, `GlobalNetworkPolicy`, \
+     `KubernetesNetworkPolicy`, `KubernetesClusterNetworkPolicy`, `StagedNetworkPolicy`, \
+     `StagedGlobalNetworkPolicy` or `StagedKubernetesNetworkPolicy`"
+)]
+pub struct UnknownPolicyKind(pub String);
+
 // === impl PolicyId ===
 
 impl PolicyId {
-    /// The form that goes into the hash of a [`PolicyGroup`](crate::PolicyGroup).
+    /// The form that goes into the hash that names a group of policies.
     pub fn long_form(&self) -> String {
         let Self {
             kind,
@@ -124,13 +134,13 @@ impl fmt::Display for PolicyKind {
 }
 
 impl FromStr for PolicyKind {
-    type Err = Error;
+    type Err = UnknownPolicyKind;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self, UnknownPolicyKind> {
         Self::ALL
             .into_iter()
             .find(|kind| kind.name() == text)
-            .ok_or_else(|| Error::UnknownPolicyKind(text.to_owned()))
+            .ok_or_else(|| UnknownPolicyKind(text.to_owned()))
     }
 }
 
