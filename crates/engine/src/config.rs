@@ -1,0 +1,117 @@
+//! What the engine is told before it starts.
+
+use crate::input::WorkloadEndpoint;
+
+/// Everything the engine can be told before it starts. Later changes of these parameters need a new engine; what the
+/// datastore says about pools and nodes does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent parameters, each named as the resource names it"
+)]
+pub struct Config {
+    /// The node that the engine works for.
+    pub node: String,
+    /// Which endpoints count as local.
+    pub scope: Scope,
+    /// Whether members of a set that another member covers are left out.
+    pub suppress_overlaps: bool,
+    /// Whether endpoints may ask to send from foreign addresses; those that ask are ignored otherwise.
+    pub allow_source_spoofing: bool,
+    /// Whether workloads can be part of Istio's ambient mesh.
+    pub istio_ambient: bool,
+    /// Whether IPIP is in use; the pools decide if nothing is said.
+    pub ipip_enabled: Option<bool>,
+    /// Whether VXLAN over IPv4 is in use; the pools decide if nothing is said.
+    pub vxlan_enabled: Option<bool>,
+    /// Whether the data plane is eBPF, which needs routes for everything.
+    pub bpf_enabled: bool,
+    /// Whether WireGuard is in use, over IPv4 or IPv6.
+    pub wireguard_enabled: bool,
+    /// Which routes between nodes are the data plane's own, rather than learnt by BGP.
+    pub cluster_routes: ClusterRoutes,
+    /// Where routes to workloads come from.
+    pub route_source: RouteSource,
+}
+
+/// Which endpoints count as local.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Those on the engine's node.
+    #[default]
+    ThisNode,
+    /// Those on any node, to answer questions about the whole cluster.
+    AllNodes,
+}
+
+/// Which routes between nodes are the data plane's own, rather than learnt by BGP.
+///
+/// Routes of pools with VXLAN always are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum ClusterRoutes {
+    /// Those of pools with IPIP and those of pools without encapsulation.
+    Enabled,
+    /// Neither.
+    Disabled,
+    /// Those of pools with IPIP.
+    #[default]
+    EnabledIpipOnly,
+    /// Those of pools without encapsulation.
+    EnabledNoEncapOnly,
+}
+
+/// Where routes to workloads come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum RouteSource {
+    /// Blocks of addresses, and the workloads of this node.
+    #[default]
+    CalicoIpam,
+    /// The workloads of all nodes.
+    WorkloadIps,
+}
+
+// === impl Config ===
+
+impl Config {
+    /// The defaults of all parameters, for a node.
+    pub fn for_node(node: impl Into<String>) -> Self {
+        Self {
+            node: node.into(),
+            scope: Scope::default(),
+            suppress_overlaps: true,
+            allow_source_spoofing: false,
+            istio_ambient: false,
+            ipip_enabled: None,
+            vxlan_enabled: None,
+            bpf_enabled: false,
+            wireguard_enabled: false,
+            cluster_routes: ClusterRoutes::default(),
+            route_source: RouteSource::default(),
+        }
+    }
+
+    /// Whether an endpoint on `node` counts as local.
+    pub(crate) fn is_local(&self, node: &str) -> bool {
+        self.scope == Scope::AllNodes || self.node == node
+    }
+
+    /// Whether a workload's endpoint is to be used; one that is not counts as absent.
+    pub(crate) fn admits(&self, endpoint: &WorkloadEndpoint) -> bool {
+        !endpoint.interface.is_empty()
+            && (self.allow_source_spoofing || endpoint.allow_spoofed_source_prefixes.is_empty())
+    }
+}
+
+// === impl ClusterRoutes ===
+
+impl ClusterRoutes {
+    /// Whether routes of pools with IPIP are the data plane's own.
+    pub fn includes_ipip(self) -> bool {
+        matches!(self, Self::Enabled | Self::EnabledIpipOnly)
+    }
+
+    /// Whether routes of pools without encapsulation are the data plane's own.
+    pub fn includes_no_encap(self) -> bool {
+        matches!(self, Self::Enabled | Self::EnabledNoEncapOnly)
+    }
+}

@@ -1,0 +1,138 @@
+//! The parameters of this node, from the cluster's, those that select the node by its labels, and its own.
+//!
+//! # Invariants
+//! - Nothing is sent before the datastore is in sync, so the first message is complete.
+//! - While the datastore is not ready, a message with parameters comes right after one that says so. One with parameters
+//!   alone means that the datastore is ready, and is sent for that even if the parameters are the same.
+
+use std::collections::BTreeMap;
+
+use tortie_selector::Selector;
+
+use crate::input::{Cluster, Configuration, Labels};
+use crate::message::{ConfigUpdate, Message};
+
+/// The name of the parameters for all nodes.
+const FOR_ALL: &str = "default";
+/// What the name of the parameters for one node starts with.
+const FOR_ONE: &str = "node.";
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Parameters {
+    node: String,
+    /// The labels of this node, once it is known.
+    labels: Option<Labels>,
+    for_all: BTreeMap<String, String>,
+    for_this_node: BTreeMap<String, String>,
+    /// By name. Those whose selector cannot be read are not here.
+    for_selected: BTreeMap<String, (Selector, BTreeMap<String, String>)>,
+    cluster: Cluster,
+    changed: bool,
+    sent: Option<Sent>,
+}
+
+#[derive(Debug)]
+struct Sent {
+    ready: bool,
+    update: ConfigUpdate,
+}
+
+// === impl Parameters ===
+
+impl Parameters {
+    pub(super) fn new(node: &str) -> Self {
+        Self {
+            node: node.to_owned(),
+            labels: None,
+            for_all: BTreeMap::new(),
+            for_this_node: BTreeMap::new(),
+            for_selected: BTreeMap::new(),
+            cluster: Cluster::default(),
+            changed: true,
+            sent: None,
+        }
+    }
+
+    pub(super) fn set_configuration(&mut self, name: &str, value: Option<&Configuration>) {
+        let parameters = || {
+            value
+                .map(|value| value.parameters.clone())
+                .unwrap_or_default()
+        };
+        if name == FOR_ALL {
+            self.for_all = parameters();
+        } else if let Some(node) = name.strip_prefix(FOR_ONE) {
+            if node != self.node {
+                return;
+            }
+            self.for_this_node = parameters();
+        } else if let Some(selector) = value.and_then(node_selector) {
+            self.for_selected
+                .insert(name.to_owned(), (selector, parameters()));
+        } else {
+            self.for_selected.remove(name);
+        }
+        self.changed = true;
+    }
+
+    pub(super) fn set_cluster(&mut self, cluster: Option<&Cluster>) {
+        self.cluster = cluster.cloned().unwrap_or_default();
+        self.changed = true;
+    }
+
+    pub(super) fn set_node(&mut self, name: &str, labels: Option<&Labels>) {
+        if name == self.node && labels != self.labels.as_ref() {
+            self.labels = labels.cloned();
+            self.changed = true;
+        }
+    }
+
+    pub(super) fn flush(&mut self, in_sync: bool, sink: &mut dyn FnMut(Message)) {
+        if !in_sync || !self.changed {
+            return;
+        }
+        self.changed = false;
+        // Not said means no: the cluster has not been set up yet.
+        let ready = self.cluster.datastore_ready == Some(true);
+        let update = self.update();
+        let (same_parameters, was_ready) = self
+            .sent
+            .as_ref()
+            .map_or((false, true), |sent| (sent.update == update, sent.ready));
+        if !ready && (was_ready || !same_parameters) {
+            sink(Message::DatastoreNotReady);
+        }
+        if !same_parameters || (ready && !was_ready) {
+            sink(Message::ConfigUpdate(update.clone()));
+        }
+        self.sent = Some(Sent { ready, update });
+    }
+
+    fn update(&self) -> ConfigUpdate {
+        let mut global = self.for_all.clone();
+        global.extend(self.cluster.parameters.clone());
+        ConfigUpdate {
+            global,
+            selected: self.selected().cloned().unwrap_or_default(),
+            node: self.for_this_node.clone(),
+        }
+    }
+
+    /// The parameters that select this node. Of several, the first by name alone counts: a mix would be nobody's intent.
+    fn selected(&self) -> Option<&BTreeMap<String, String>> {
+        let labels = self.labels.as_ref()?;
+        self.for_selected
+            .values()
+            .find(|(selector, _)| selector.matches(labels))
+            .map(|(_, parameters)| parameters)
+    }
+}
+
+/// The nodes that parameters are for; an empty text selects none here.
+fn node_selector(value: &Configuration) -> Option<Selector> {
+    if value.node_selector.is_empty() {
+        return None;
+    }
+    Selector::parse(&value.node_selector).ok()
+}

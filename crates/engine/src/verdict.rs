@@ -1,0 +1,316 @@
+//! Whether a connection is allowed, and why.
+//!
+//! The answer comes from the very rules, sets and lists that the data plane is given: [`Judge`] reads what
+//! [`Engine::flush`](crate::Engine::flush) last computed. An engine with [`Scope::AllNodes`](crate::Scope::AllNodes)
+//! answers for all endpoints of the cluster.
+//!
+//! A packet that opens a connection must get out of its source (egress) and into its destination (ingress). On each
+//! side the tiers are asked in order, in each tier the policies in order, in each policy the rules in order; then the
+//! profiles.
+
+mod applied;
+pub(crate) mod failsafe;
+mod judge;
+mod rule_match;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use tortie_api::names::PolicyId;
+use tortie_api::rule::Action;
+use tortie_api::scalar::Protocol;
+
+pub use applied::AppliedPolicy;
+pub use judge::Judge;
+
+use crate::input::{DefaultAction, HostEndpointKey, Icmp, WorkloadEndpointKey};
+use crate::is_default;
+
+/// A packet that opens a connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// Where it comes from.
+    pub source: End,
+    /// Where it goes to.
+    pub destination: End,
+    /// Its protocol; none for one that no rule names.
+    pub protocol: Option<Protocol>,
+    /// The port that it comes from; one of those that clients get, if not given.
+    pub source_port: Option<u16>,
+    /// The port that it goes to.
+    pub destination_port: Option<u16>,
+    /// The kind of ICMP message that it is.
+    pub icmp: Option<Icmp>,
+}
+
+/// One end of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// The address.
+    pub address: IpAddr,
+    /// The endpoint that has it; none if policy applies to nothing there.
+    pub endpoint: Option<EndpointKey>,
+}
+
+/// The identity of an endpoint in the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EndpointKey {
+    /// An interface of a workload.
+    Workload(WorkloadEndpointKey),
+    /// An interface of a host.
+    Host(HostEndpointKey),
+}
+
+/// Whether a packet may pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub enum Outcome {
+    /// It may.
+    Allow,
+    /// It may not.
+    Deny,
+}
+
+/// The answer for a connection.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verdict {
+    /// Allowed only if both sides allow it.
+    pub verdict: Outcome,
+    /// Getting out of the source.
+    pub egress: Side,
+    /// Getting into the destination.
+    pub ingress: Side,
+}
+
+/// The answer of one side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Side {
+    /// The endpoint; none if policy applies to nothing there.
+    pub endpoint: Option<EndpointKey>,
+    /// What this side decided.
+    pub verdict: Outcome,
+    /// What decided it.
+    pub by: By,
+    /// All that was asked, in order.
+    pub trace: Vec<Step>,
+}
+
+/// What decided.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(
+    tag = "type",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+pub enum By {
+    /// A rule of a policy.
+    Rule {
+        /// The tier of the policy.
+        tier: Arc<str>,
+        /// The policy.
+        policy: Arc<PolicyId>,
+        /// The place of the rule in the policy, from 0.
+        rule: usize,
+        /// What the rule does.
+        action: Action,
+        /// At which point of a host the policy applies.
+        #[serde(skip_serializing_if = "is_default")]
+        point: Point,
+    },
+    /// The end of a tier with policies that apply and do not decide.
+    EndOfTier {
+        /// The tier.
+        tier: Arc<str>,
+        /// What it does.
+        action: Action,
+        /// At which point of a host.
+        #[serde(skip_serializing_if = "is_default")]
+        point: Point,
+    },
+    /// A rule of a profile, where no policy decides.
+    Profile {
+        /// The profile.
+        profile: Arc<str>,
+        /// The place of the rule in the profile, from 0.
+        rule: usize,
+        /// What the rule does.
+        action: Action,
+    },
+    /// No policy and no profile decides.
+    NoProfile {
+        /// A drop.
+        action: Action,
+    },
+    /// A port of hosts that is never closed, so that nobody is locked out.
+    Failsafe {
+        /// The port, as it is configured.
+        port: String,
+        /// It lets the packet pass.
+        action: Action,
+    },
+    /// Policy applies to nothing there.
+    NoEndpoint {
+        /// It lets the packet pass.
+        action: Action,
+    },
+}
+
+/// The point of a host at which a policy applies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Point {
+    /// Where connections end or begin.
+    #[default]
+    Normal,
+    /// Before connection tracking.
+    Untracked,
+    /// Before destination NAT.
+    PreDnat,
+    /// Where packets are forwarded.
+    Forward,
+}
+
+/// Something that was asked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Step {
+    /// The policies of a tier.
+    Tier(TierStep),
+    /// A profile.
+    Profile(ProfileStep),
+}
+
+/// What a tier's policies said.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TierStep {
+    /// The tier.
+    pub tier: Arc<str>,
+    /// At which point of a host.
+    #[serde(skip_serializing_if = "is_default")]
+    pub point: Point,
+    /// Its policies that apply, as far as they were asked.
+    pub policies: Vec<PolicyStep>,
+    /// What its end did, if that was reached.
+    #[serde(skip_serializing_if = "is_default")]
+    pub end: Option<DefaultAction>,
+}
+
+/// What a policy's rules said.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyStep {
+    /// The policy.
+    pub policy: Arc<PolicyId>,
+    /// Whether it only reports what it would do; it then decides nothing.
+    #[serde(skip_serializing_if = "is_default")]
+    pub staged: bool,
+    /// Its rules, up to the one that decides.
+    pub rules: Vec<RuleStep>,
+}
+
+/// What a profile's rules said.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileStep {
+    /// The profile.
+    pub profile: Arc<str>,
+    /// Whether it does not exist; it then denies everything.
+    #[serde(skip_serializing_if = "is_default")]
+    pub missing: bool,
+    /// Its rules, up to the one that decides.
+    pub rules: Vec<RuleStep>,
+}
+
+/// What one rule said.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleStep {
+    /// Its place, from 0.
+    pub rule: usize,
+    /// What it does with what it matches.
+    pub action: Action,
+    /// Whether it matches.
+    pub matched: bool,
+    /// Why it does not.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reason: Option<String>,
+}
+
+// === impl EndpointKey ===
+
+impl EndpointKey {
+    /// The node that it is on.
+    pub fn node(&self) -> &str {
+        match self {
+            Self::Workload(key) => &key.node,
+            Self::Host(key) => &key.node,
+        }
+    }
+}
+
+impl fmt::Display for EndpointKey {
+    /// `namespace/pod` for a pod, `host/name` for a host endpoint.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Workload(key) if key.orchestrator == "k8s" => f.write_str(&key.workload),
+            Self::Workload(key) => {
+                write!(f, "{}/{}/{}", key.orchestrator, key.workload, key.endpoint)
+            }
+            Self::Host(key) => write!(f, "host/{}", key.name),
+        }
+    }
+}
+
+impl Serialize for EndpointKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+// === impl By ===
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule {
+                tier,
+                policy,
+                rule,
+                action,
+                ..
+            } => {
+                let (kind, name) = (policy.kind, &policy.name);
+                write!(f, "{action:?} by rule {rule} of {kind} ")?;
+                if !policy.namespace.is_empty() {
+                    write!(f, "{}/", policy.namespace)?;
+                }
+                write!(f, "{name} in tier {tier}")
+            }
+            Self::EndOfTier { tier, action, .. } => write!(
+                f,
+                "{action:?} at the end of tier {tier}: policies apply and no rule matches"
+            ),
+            Self::Profile {
+                profile,
+                rule,
+                action,
+            } => {
+                write!(
+                    f,
+                    "{action:?} by rule {rule} of profile {profile}: no policy decides"
+                )
+            }
+            Self::NoProfile { action } => {
+                write!(f, "{action:?}: no policy and no profile decides")
+            }
+            Self::Failsafe { port, action } => {
+                write!(f, "{action:?}: {port} is a failsafe port of hosts")
+            }
+            Self::NoEndpoint { action } => write!(f, "{action:?}: no policy applies there"),
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Whether a rule matches a packet, and if not, which of its conditions does not hold.
+
+use std::net::IpAddr;
+
+use tortie_api::scalar::Protocol;
+use tortie_selector::Selector;
+
+use super::{End, Flow};
+use crate::Engine;
+use crate::engine::NamedLabels;
+use crate::input::{self, Icmp};
+use crate::message::{PortProtocol, PortRange, Rule, RuleSide, SetId};
+
+/// The port that stands for those that clients get.
+const CLIENT_PORT: u16 = 49152;
+
+/// A rule with what is needed to explain it.
+pub(super) struct JudgedRule {
+    pub(super) rule: Rule,
+    source: Option<Selector>,
+    destination: Option<Selector>,
+}
+
+impl JudgedRule {
+    pub(super) fn new(rule: Rule, input: &input::Rule) -> Self {
+        Self {
+            rule,
+            source: positive_selector(&input.source),
+            destination: positive_selector(&input.destination),
+        }
+    }
+
+    /// The first condition that does not hold, in words; none if the rule matches.
+    pub(super) fn mismatch(&self, engine: &Engine, flow: &Flow) -> Option<String> {
+        self.packet_mismatch(flow).or_else(|| {
+            let side = |end, name, port| SideOfFlow {
+                engine,
+                flow,
+                end,
+                name,
+                port,
+            };
+            let source = side(
+                &flow.source,
+                "source",
+                Some(flow.source_port.unwrap_or(CLIENT_PORT)),
+            );
+            let destination = side(&flow.destination, "destination", flow.destination_port);
+            source
+                .mismatch(&self.rule.src, self.source.as_ref())
+                .or_else(|| destination.mismatch(&self.rule.dst, self.destination.as_ref()))
+        })
+    }
+
+    fn packet_mismatch(&self, flow: &Flow) -> Option<String> {
+        let rule = &self.rule;
+        let version = if flow.destination.address.is_ipv4() {
+            4
+        } else {
+            6
+        };
+        if let Some(wanted) = rule.ip_version
+            && wanted != version
+        {
+            return Some(format!(
+                "it is for IPv{wanted}, and the packet is IPv{version}"
+            ));
+        }
+        let number = flow.protocol.as_ref().and_then(Protocol::number);
+        let name = || {
+            flow.protocol
+                .as_ref()
+                .map_or("not given".to_owned(), ToString::to_string)
+        };
+        if let Some(wanted) = &rule.protocol
+            && (number.is_none() || wanted.number() != number)
+        {
+            return Some(format!(
+                "it is for protocol {wanted}, and the protocol is {}",
+                name()
+            ));
+        }
+        if let Some(unwanted) = &rule.not_protocol
+            && number.is_some()
+            && unwanted.number() == number
+        {
+            return Some(format!("it is not for protocol {unwanted}"));
+        }
+        let is = |icmp: Icmp| {
+            flow.icmp.is_some_and(|actual| {
+                actual.r#type == icmp.r#type
+                    && icmp.code.is_none_or(|code| actual.code == Some(code))
+            })
+        };
+        if let Some(wanted) = rule.icmp
+            && !is(wanted)
+        {
+            return Some(format!("it is for {}", icmp_text(wanted)));
+        }
+        if let Some(unwanted) = rule.not_icmp
+            && is(unwanted)
+        {
+            return Some(format!("it is not for {}", icmp_text(unwanted)));
+        }
+        if rule.http.is_some() && number.is_some_and(|number| number != 6) {
+            return Some("it is for HTTP, which is over TCP".to_owned());
+        }
+        None
+    }
+}
+
+/// One end of the packet that a side of a rule is held against.
+struct SideOfFlow<'a> {
+    engine: &'a Engine,
+    flow: &'a Flow,
+    end: &'a End,
+    name: &'static str,
+    port: Option<u16>,
+}
+
+impl SideOfFlow<'_> {
+    fn mismatch(&self, side: &RuleSide, selector: Option<&Selector>) -> Option<String> {
+        let address = self.end.address;
+        let name = self.name;
+        if !side.nets.is_empty() && !side.nets.iter().any(|net| net.contains(&address)) {
+            return Some(format!("{name} {address} is not in {}", list(&side.nets)));
+        }
+        if let Some(net) = side.not_nets.iter().find(|net| net.contains(&address)) {
+            return Some(format!("{name} {address} is in {net}, which it excludes"));
+        }
+        if let Some(missing) = side.sets.iter().find(|set| !self.is_in(set)) {
+            return Some(self.explain_set(missing, side, selector));
+        }
+        if side.not_sets.iter().any(|set| self.is_in(set)) {
+            let text = side
+                .original
+                .as_ref()
+                .map_or("", |original| &*original.not_selector);
+            return Some(format!(
+                "{name} {} matches `{text}`, which it excludes",
+                self.called()
+            ));
+        }
+        self.port_mismatch(side, selector)
+    }
+
+    fn port_mismatch(&self, side: &RuleSide, selector: Option<&Selector>) -> Option<String> {
+        let name = self.name;
+        let port_text = || {
+            self.port
+                .map_or("not given".to_owned(), |port| port.to_string())
+        };
+        let is_in_range = |range: &PortRange| {
+            self.port
+                .is_some_and(|port| (range.first..=range.last).contains(&port))
+        };
+        let has_ports = !side.ports.is_empty() || !side.named_port_sets.is_empty();
+        if has_ports
+            && !side.ports.iter().any(is_in_range)
+            && !side.named_port_sets.iter().any(|set| self.is_port_in(set))
+        {
+            // Where all ports have names, the selector is part of the sets of ports.
+            if side.sets.is_empty()
+                && let Some(why) = selector.and_then(|selector| self.failing_term(selector))
+            {
+                return Some(why);
+            }
+            let mut wanted: Vec<String> = side.ports.iter().copied().map(range_text).collect();
+            if !side.named_port_sets.is_empty() {
+                wanted.push(format!("a port that {} names so", self.called()));
+            }
+            let wanted = wanted.join(", ");
+            return Some(format!("{name} port is {}, not {wanted}", port_text()));
+        }
+        if let Some(range) = side.not_ports.iter().find(|range| is_in_range(range)) {
+            return Some(format!(
+                "{name} port {} excludes {}",
+                port_text(),
+                range_text(*range)
+            ));
+        }
+        if side
+            .not_named_port_sets
+            .iter()
+            .any(|set| self.is_port_in(set))
+        {
+            return Some(format!(
+                "{name} port {} has a name that it excludes",
+                port_text()
+            ));
+        }
+        if side.port_sets.iter().any(|set| !self.is_port_in(set)) {
+            let service = side
+                .original
+                .as_ref()
+                .and_then(|original| original.service.as_ref());
+            let service =
+                service.map_or_else(String::new, |s| format!("{}/{}", s.namespace, s.name));
+            return Some(format!(
+                "{name} {} port {} is no endpoint of service {service}",
+                self.called(),
+                port_text()
+            ));
+        }
+        None
+    }
+
+    fn is_in(&self, set: &SetId) -> bool {
+        let found = self.engine.sets.find(set);
+        found.is_some_and(|set| self.engine.sets.members(set).contains(self.end.address))
+    }
+
+    fn is_port_in(&self, set: &SetId) -> bool {
+        let protocol = match self.flow.protocol.as_ref().and_then(Protocol::number) {
+            Some(6) => PortProtocol::Tcp,
+            Some(17) => PortProtocol::Udp,
+            Some(132) => PortProtocol::Sctp,
+            _ => return false,
+        };
+        let (Some(port), Some(set)) = (self.port, self.engine.sets.find(set)) else {
+            return false;
+        };
+        self.engine
+            .sets
+            .members(set)
+            .contains_port(self.end.address, protocol, port)
+    }
+
+    fn explain_set(&self, set: &SetId, side: &RuleSide, selector: Option<&Selector>) -> String {
+        if set.as_str().starts_with("svc") {
+            let service = side
+                .original
+                .as_ref()
+                .and_then(|original| original.service.as_ref());
+            let service =
+                service.map_or_else(String::new, |s| format!("{}/{}", s.namespace, s.name));
+            return format!(
+                "{} {} is not behind service {service}",
+                self.name,
+                self.called()
+            );
+        }
+        selector
+            .and_then(|selector| self.failing_term(selector))
+            .unwrap_or_else(|| {
+                let text = selector.map_or("", Selector::as_str);
+                format!(
+                    "{} {} is no endpoint or network set that matches `{text}`",
+                    self.name, self.end.address
+                )
+            })
+    }
+
+    /// Which term of a selector the endpoint at this end does not satisfy.
+    fn failing_term(&self, selector: &Selector) -> Option<String> {
+        let key = self.end.endpoint.as_ref()?;
+        let item = self.engine.items.get(self.engine.local(key)?.item);
+        let labels = NamedLabels {
+            labels: self.engine.labels_of(item),
+            names: &self.engine.names,
+        };
+        let term = selector.first_failing_term(&labels)?;
+        Some(format!("{} {key}: {term}", self.name))
+    }
+
+    fn called(&self) -> String {
+        let address: IpAddr = self.end.address;
+        self.end
+            .endpoint
+            .as_ref()
+            .map_or_else(|| address.to_string(), ToString::to_string)
+    }
+}
+
+/// The selector that an end must match, the excluded part with it.
+fn positive_selector(entity: &input::Entity) -> Option<Selector> {
+    if entity.selector.is_empty() {
+        return None;
+    }
+    let text = if entity.not_selector.is_empty() {
+        entity.selector.clone()
+    } else {
+        format!("({}) && (!({}))", entity.selector, entity.not_selector)
+    };
+    Selector::parse(&text).ok()
+}
+
+fn range_text(range: PortRange) -> String {
+    if range.first == range.last {
+        range.first.to_string()
+    } else {
+        format!("{}:{}", range.first, range.last)
+    }
+}
+
+fn icmp_text(icmp: Icmp) -> String {
+    match icmp.code {
+        None => format!("ICMP type {}", icmp.r#type),
+        Some(code) => format!("ICMP type {} code {code}", icmp.r#type),
+    }
+}
+
+fn list<T: ToString>(items: &[T]) -> String {
+    items
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
