@@ -1,10 +1,13 @@
 //! What the engine is told before it starts.
 
+use serde::{Deserialize, Serialize};
+
 use crate::input::WorkloadEndpoint;
 
 /// Everything the engine can be told before it starts. Later changes of these parameters need a new engine; what the
 /// datastore says about pools and nodes does not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent parameters, each named as the resource names it"
@@ -35,7 +38,8 @@ pub struct Config {
 }
 
 /// Which endpoints count as local.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Scope {
     /// Those on the engine's node.
     #[default]
@@ -47,7 +51,8 @@ pub enum Scope {
 /// Which routes between nodes are the data plane's own, rather than learnt by BGP.
 ///
 /// Routes of pools with VXLAN always are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ClusterRoutes {
     /// Those of pools with IPIP and those of pools without encapsulation.
     Enabled,
@@ -61,7 +66,8 @@ pub enum ClusterRoutes {
 }
 
 /// Where routes to workloads come from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum RouteSource {
     /// Blocks of addresses, and the workloads of this node.
     #[default]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-const INLINE: usize = 4;
+const INLINE: usize = 3;
 
 /// A set of numbers.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::box_collection,
-    reason = "keeps the many small sets at 24 bytes"
+    reason = "keeps the many small sets at 16 bytes"
 )]
 pub(crate) enum IdSet {
     Few { length: u8, ids: [u32; INLINE] },

@@ -6,9 +6,9 @@
 use std::hash::BuildHasher as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::slab::Slab;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use slab::Slab;
 
 use crate::bytes::{Reader, length, put_number};
 use crate::input::EndpointPort;

@@ -17,10 +17,12 @@ mod policies;
 mod postings;
 mod profiles;
 mod program;
+pub mod record;
 mod roles;
 pub mod rule_id;
 mod selectors;
 mod sets;
+mod slab;
 pub mod verdict;
 
 pub use config::{ClusterRoutes, Config, RouteSource, Scope};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slab::Slab;
+use crate::slab::Slab;
 
 use crate::input::{HostEndpoint, HostEndpointKey, WorkloadEndpoint, WorkloadEndpointKey};
 use crate::items::ItemIdx;

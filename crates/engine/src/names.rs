@@ -2,8 +2,8 @@
 
 use std::hash::BuildHasher as _;
 
+use crate::slab::Slab;
 use hashbrown::{DefaultHashBuilder, HashTable};
-use slab::Slab;
 
 /// Names in use, each with a number that stays the same as long as the name is in use.
 #[derive(Default)]

@@ -11,8 +11,8 @@ pub(crate) mod packed;
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
+use crate::slab::Slab;
 use hashbrown::{DefaultHashBuilder, HashTable};
-use slab::Slab;
 use tortie_api::names::{PolicyId, PolicyKind};
 use tortie_api::rule::PolicyType;
 use tortie_selector::Selector;

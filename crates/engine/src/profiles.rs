@@ -5,8 +5,8 @@
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
+use crate::slab::Slab;
 use hashbrown::{DefaultHashBuilder, HashTable};
-use slab::Slab;
 
 use crate::id_set::IdSet;
 use crate::labels::{self, LabelView};

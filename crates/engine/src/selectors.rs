@@ -8,9 +8,9 @@
 
 use std::hash::BuildHasher as _;
 
+use crate::slab::Slab;
 use hashbrown::{DefaultHashBuilder, HashTable};
-use slab::Slab;
-use tortie_selector::{Restriction, Selector};
+use tortie_selector::{Comparison, Node, Restriction, Selector};
 
 use crate::id_set::IdSet;
 use crate::labels::LabelView;
@@ -72,7 +72,7 @@ struct File {
 impl<T> Default for Selectors<T> {
     fn default() -> Self {
         Self {
-            entries: Slab::new(),
+            entries: Slab::default(),
             by_program: HashTable::new(),
             settled: Files::default(),
             fresh: Files::default(),
@@ -220,6 +220,21 @@ impl<T> Selectors<T> {
 
     /// The label that the fewest other selectors are filed under; at equal crowding one with values.
     fn choose_file(&self, selector: &Selector, names: &Names) -> Filed {
+        // A selector of a single term leaves no choice.
+        match selector.root().node() {
+            Node::Has { label } => return names.find(label).map_or(Filed::Nowhere, Filed::Present),
+            Node::Compare {
+                comparison: Comparison::Equal,
+                label,
+                value,
+            } => {
+                let hash = self.value_hash(value.as_bytes());
+                return names
+                    .find(label)
+                    .map_or(Filed::Nowhere, |name| Filed::Value(name, hash));
+            }
+            _ => {}
+        }
         let restrictions = selector.label_restrictions();
         if !restrictions.can_match() {
             return Filed::Nowhere;

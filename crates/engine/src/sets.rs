@@ -8,8 +8,8 @@ pub(crate) mod members;
 mod resolve;
 mod services;
 
+use crate::slab::Slab;
 use hashbrown::HashMap;
-use slab::Slab;
 use tortie_selector::Selector;
 
 use crate::id_set::IdSet;
@@ -81,7 +81,7 @@ enum Content {
 impl Sets {
     pub(crate) fn new(suppress_overlaps: bool) -> Self {
         Self {
-            slots: Slab::new(),
+            slots: Slab::default(),
             by_id: HashMap::new(),
             by_definition: Default::default(),
             selectors: Selectors::default(),

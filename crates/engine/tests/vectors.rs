@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tortie_api::{Kind, Resource};
 use tortie_engine::convert::Converter;
+use tortie_engine::record::{Event, Replay};
 use tortie_engine::{Config, Engine, Message, Update, rule_id};
 
 /// What a data plane knows: objects by key, by kind.
@@ -272,4 +273,39 @@ fn one_by_one() {
             }
         }
     });
+}
+
+/// What an engine was told, kept as text and told to another, gives the same messages.
+#[test]
+fn recorded_and_replayed() {
+    for case in tortie_testkit::vectors("calc.json").into_iter().flatten() {
+        let config = Config::for_node(case["localHost"].as_str().expect("a node"));
+        let mut engine = Engine::new(config.clone());
+        let mut lines = vec![Event::Start(config).to_line()];
+        let mut messages = Vec::new();
+        let all = updates(&case, &mut Vec::new());
+        let (first, rest) = all.split_at(all.len() / 2);
+        for (part, is_first) in [(first, true), (rest, false)] {
+            for update in part {
+                engine.on_update(update);
+                lines.push(Event::Update(update.clone()).to_line());
+            }
+            if is_first {
+                engine.on_in_sync();
+                lines.push(Event::InSync.to_line());
+            }
+            messages.extend(engine.flush());
+            lines.push(Event::Flush.to_line());
+        }
+
+        let mut replay = Replay::default();
+        let mut replayed = Vec::new();
+        for line in lines {
+            let event = Event::from_line(&line).expect("a line that was written");
+            replay
+                .play(&event, &mut |message| replayed.push(message))
+                .expect("a recording that begins with its start");
+        }
+        assert_eq!(replayed, messages);
+    }
 }

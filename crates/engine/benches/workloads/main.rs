@@ -2,7 +2,7 @@
 //! the cost of single updates in a large world.
 //!
 //! `cargo bench -p tortie-engine --bench workloads [-- NAME…]` prints `name value unit` lines. Updates are in memory
-//! beforehand; `cpu` is the time of the working thread until the last message, `heap` what the engine holds afterwards,
+//! beforehand; `time` is that until the last message, on one thread, `heap` what the engine holds afterwards,
 //! `peak` the most that it held on the way. `NAME` picks the workloads whose names start so.
 
 mod heap;
@@ -20,6 +20,9 @@ static HEAP: heap::Counting = heap::Counting::new();
 
 /// Makes the update of a sample.
 type MakeUpdate = fn(usize) -> Update;
+
+/// How many times a snapshot is measured.
+const RUNS: usize = 5;
 
 /// How many single updates of each kind are measured.
 const SAMPLES: usize = 301;
@@ -55,39 +58,61 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// All updates, in sync, flush; then the deletions and another flush.
+/// All updates, in sync, flush; then the deletions and another flush. The fastest of a few runs counts: the first pays for
+/// memory that the process does not have yet.
 fn snapshot(name: &str, world: &World) -> io::Result<()> {
+    let runs = (0..RUNS).map(|_| snapshot_once(world));
+    let Some(best) = runs.min_by_key(|run| run.time) else {
+        return Ok(());
+    };
+    let mut out = io::stdout().lock();
+    writeln!(out, "{name}/time {:.4} s", best.time.as_secs_f64())?;
+    writeln!(out, "{name}/heap {:.1} MB", megabytes(best.heap))?;
+    writeln!(out, "{name}/peak {:.1} MB", megabytes(best.peak))?;
+    writeln!(out, "{name}/messages {} messages", best.messages)?;
+    writeln!(out, "{name}/sets {} sets", best.sets)
+}
+
+/// What one run took and gave.
+struct Run {
+    time: Duration,
+    heap: usize,
+    peak: usize,
+    messages: usize,
+    sets: usize,
+}
+
+fn snapshot_once(world: &World) -> Run {
     let before = HEAP.live();
     HEAP.reset_peak();
-    let (mut messages, mut sets) = (0_usize, 0_usize);
+    let (mut messages, mut sets) = (0, 0);
     let mut count = |message: Message| {
         messages += 1;
         sets += usize::from(matches!(message, Message::IpSetUpdate(_)));
     };
-    let start = cpu_time();
+    let start = Instant::now();
     let mut engine = Engine::new(Config::for_node(worlds::LOCAL));
-    world
-        .updates
-        .iter()
-        .for_each(|update| engine.on_update(update));
+    for update in &world.updates {
+        engine.on_update(update);
+    }
     engine.on_in_sync();
     engine.flush_to(&mut count);
     if !world.deletions.is_empty() {
-        world
-            .deletions
-            .iter()
-            .for_each(|update| engine.on_update(update));
+        for update in &world.deletions {
+            engine.on_update(update);
+        }
         engine.flush_to(&mut count);
     }
-    let cpu = cpu_time().saturating_sub(start);
-    let mut out = io::stdout().lock();
-    writeln!(out, "{name}/cpu {:.4} s", cpu.as_secs_f64())?;
-    writeln!(out, "{name}/heap {:.1} MB", megabytes(HEAP.live() - before))?;
-    writeln!(out, "{name}/peak {:.1} MB", megabytes(HEAP.peak() - before))?;
-    writeln!(out, "{name}/messages {messages} messages")?;
-    writeln!(out, "{name}/sets {sets} sets")?;
-    black_box(engine);
-    Ok(())
+    let time = start.elapsed();
+    let (heap, peak) = (HEAP.live() - before, HEAP.peak() - before);
+    drop(black_box(engine));
+    Run {
+        time,
+        heap,
+        peak,
+        messages,
+        sets,
+    }
 }
 
 /// One change and its flush, in a world that is in sync.
@@ -169,16 +194,6 @@ fn report(name: &str, mut times: Vec<Duration>) -> io::Result<()> {
     let median = times[times.len() / 2].as_secs_f64() * 1e6;
     let mut out = io::stdout().lock();
     writeln!(out, "{name} {median:.2} us")
-}
-
-/// The time that this thread has been running on a processor.
-fn cpu_time() -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text
-        .split_whitespace()
-        .next()
-        .and_then(|first| first.parse().ok());
-    Duration::from_nanos(nanoseconds.expect("the kernel keeps scheduler statistics"))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]

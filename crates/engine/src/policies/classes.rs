@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::slab::Slab;
 use hashbrown::HashMap;
-use slab::Slab;
 
 use super::order::{compare_policies, compare_tiers};
 use super::{

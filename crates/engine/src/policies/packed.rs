@@ -40,7 +40,10 @@ const ORIGINAL_SERVICE_ACCOUNTS: u32 = 1 << 10;
 
 /// Packs a selector and rules for both directions.
 pub(crate) fn pack(selector: &str, inbound: &[Rule], outbound: &[Rule]) -> Box<[u8]> {
-    let mut writer = Writer::default();
+    let mut writer = Writer {
+        out: Vec::with_capacity(128),
+        texts: Vec::new(),
+    };
     writer.text(selector);
     for rules in [inbound, outbound] {
         put_number(&mut writer.out, length(rules.len()));
@@ -66,7 +69,6 @@ pub(crate) fn unpack(packed: &[u8]) -> (&str, Vec<Rule>, Vec<Rule>) {
     (selector, inbound, rules())
 }
 
-#[derive(Default)]
 struct Writer<'a> {
     out: Vec<u8>,
     texts: Vec<&'a str>,
