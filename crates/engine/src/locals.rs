@@ -9,6 +9,7 @@ use crate::items::ItemIdx;
 use crate::message::{self, HostEndpointId, Message, QosPolicy, SkipRedirect, WorkloadEndpointId};
 use crate::policies::classes::{ClassIdx, TierLists};
 use crate::roles::Role;
+use crate::verdict::EndpointKey;
 
 /// The number of a local endpoint.
 pub(crate) type LocalIdx = u32;
@@ -164,6 +165,13 @@ impl LocalEndpoint {
             Self::Host(key, _) => LocalId::Host(HostEndpointId {
                 endpoint_id: key.name.clone(),
             }),
+        }
+    }
+
+    pub(crate) fn key(&self) -> EndpointKey {
+        match self {
+            Self::Workload(key, _) => EndpointKey::Workload(key.clone()),
+            Self::Host(key, _) => EndpointKey::Host(key.clone()),
         }
     }
 

@@ -155,3 +155,6 @@ fn evaluate(reader: &mut Reader<'_>, labels: &impl LabelView) -> bool {
 fn contains(text: &[u8], part: &[u8]) -> bool {
     part.is_empty() || text.windows(part.len()).any(|window| window == part)
 }
+
+#[cfg(test)]
+mod tests;

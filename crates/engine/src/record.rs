@@ -6,7 +6,7 @@
 //!
 //! let events = [
 //!     Event::Start(Config::for_node("n1")),
-//!     Event::Update(Update::Tier("default".to_owned(), None)),
+//!     Event::Update(Box::new(Update::Tier("default".to_owned(), None))),
 //!     Event::InSync,
 //!     Event::Flush,
 //! ];
@@ -31,7 +31,7 @@ pub enum Event {
     /// The engine was made; always first.
     Start(Config),
     /// It was told the state of an object.
-    Update(Update),
+    Update(Box<Update>),
     /// It was told that all there is has been told.
     InSync,
     /// It was asked what changed.

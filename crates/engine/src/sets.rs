@@ -3,6 +3,7 @@
 //! A set that a rule begins to use is *fresh* until the next flush, which finds the members of all fresh sets
 //! together. From then on every change of an item changes the sets that it is or was in, and no others.
 
+mod content;
 pub(crate) mod definition;
 pub(crate) mod members;
 mod resolve;
@@ -14,11 +15,12 @@ use tortie_selector::Selector;
 
 use crate::id_set::IdSet;
 use crate::items::{Item, ItemIdx};
-use crate::message::{IpSetDelta, IpSetUpdate, Member, Message, PortProtocol, SetId, SetType};
+use crate::message::{IpSetDelta, IpSetUpdate, Member, Message, SetId};
 use crate::names::Names;
 use crate::postings::Postings;
 use crate::profiles::{ItemLabels, ProfileIdx};
 use crate::selectors::{SelectorIdx, Selectors};
+use content::Content;
 use definition::{BROKEN, Definition, KINDS};
 use members::{Delta, Members};
 use services::Services;
@@ -58,22 +60,6 @@ struct IpSet {
     is_fresh: bool,
     is_sent: bool,
     is_dirty: bool,
-}
-
-/// What is in a set.
-enum Content {
-    /// The networks of what a selector matches.
-    Nets(SelectorIdx),
-    /// The same, of a selector that matches only workloads: single addresses.
-    Addresses(SelectorIdx),
-    /// The ports of one name of what a selector matches.
-    Ports {
-        selector: SelectorIdx,
-        protocol: Option<PortProtocol>,
-        name: Box<str>,
-    },
-    /// The endpoints of a service, with or without their ports.
-    Service { service: Box<str>, with_ports: bool },
 }
 
 // === impl Sets ===
@@ -410,48 +396,5 @@ impl Sets {
         }
         removed.sort_unstable();
         removed
-    }
-}
-
-// === impl Content ===
-
-impl Content {
-    fn selector(&self) -> Option<SelectorIdx> {
-        match self {
-            Self::Nets(selector) | Self::Addresses(selector) | Self::Ports { selector, .. } => {
-                Some(*selector)
-            }
-            Self::Service { .. } => None,
-        }
-    }
-
-    fn set_type(&self) -> SetType {
-        match self {
-            Self::Addresses(_) => SetType::Ip,
-            Self::Nets(_)
-            | Self::Service {
-                with_ports: false, ..
-            } => SetType::Net,
-            Self::Ports { .. } | Self::Service { .. } => SetType::IpAndPort,
-        }
-    }
-
-    /// Calls with the members that an item which matches the selector gives.
-    fn for_each_member(&self, item: &Item, mut call: impl FnMut(Member)) {
-        match self {
-            Self::Nets(_) | Self::Addresses(_) => {
-                item.nets().for_each(|net| call(Member::Net(net)));
-            }
-            Self::Ports { protocol, name, .. } => {
-                for port in item.ports() {
-                    if port.name == *name && protocol.is_none_or(|p| p == port.protocol) {
-                        for net in item.nets() {
-                            call(Member::Port(net.addr(), port.protocol, port.port));
-                        }
-                    }
-                }
-            }
-            Self::Service { .. } => {}
-        }
     }
 }

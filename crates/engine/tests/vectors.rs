@@ -288,7 +288,7 @@ fn recorded_and_replayed() {
         for (part, is_first) in [(first, true), (rest, false)] {
             for update in part {
                 engine.on_update(update);
-                lines.push(Event::Update(update.clone()).to_line());
+                lines.push(Event::Update(Box::new(update.clone())).to_line());
             }
             if is_first {
                 engine.on_in_sync();

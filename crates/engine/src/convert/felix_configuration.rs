@@ -38,6 +38,10 @@ pub(super) fn configuration(
     }
     Some(Configuration {
         node_selector: selector.unwrap_or_default().to_owned(),
+        created: metadata
+            .creation_timestamp
+            .as_ref()
+            .map(|time| time.0.as_second()),
         parameters,
     })
 }

@@ -224,6 +224,9 @@ pub struct Configuration {
     /// The nodes that they are for, where the name of the object does not say so.
     #[serde(skip_serializing_if = "is_default")]
     pub node_selector: String,
+    /// When they were made, in seconds of Unix time: of several that select a node, the oldest count.
+    #[serde(skip_serializing_if = "is_default")]
+    pub created: Option<i64>,
     /// The parameters that are set.
     pub parameters: BTreeMap<String, String>,
 }

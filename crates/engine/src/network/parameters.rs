@@ -26,10 +26,18 @@ pub(super) struct Parameters {
     for_all: BTreeMap<String, String>,
     for_this_node: BTreeMap<String, String>,
     /// By name. Those whose selector cannot be read are not here.
-    for_selected: BTreeMap<String, (Selector, BTreeMap<String, String>)>,
+    for_selected: BTreeMap<String, ForSelected>,
     cluster: Cluster,
     changed: bool,
     sent: Option<Sent>,
+}
+
+/// Parameters for the nodes that a selector matches.
+#[derive(Debug)]
+struct ForSelected {
+    nodes: Selector,
+    created: Option<i64>,
+    parameters: BTreeMap<String, String>,
 }
 
 #[derive(Debug)]
@@ -67,9 +75,13 @@ impl Parameters {
                 return;
             }
             self.for_this_node = parameters();
-        } else if let Some(selector) = value.and_then(node_selector) {
-            self.for_selected
-                .insert(name.to_owned(), (selector, parameters()));
+        } else if let Some(nodes) = value.and_then(node_selector) {
+            let selected = ForSelected {
+                nodes,
+                created: value.and_then(|value| value.created),
+                parameters: parameters(),
+            };
+            self.for_selected.insert(name.to_owned(), selected);
         } else {
             self.for_selected.remove(name);
         }
@@ -119,13 +131,15 @@ impl Parameters {
         }
     }
 
-    /// The parameters that select this node. Of several, the first by name alone counts: a mix would be nobody's intent.
+    /// The parameters that select this node. Of several, the oldest alone count, then the first by name: a mix would be
+    /// nobody's intent.
     fn selected(&self) -> Option<&BTreeMap<String, String>> {
         let labels = self.labels.as_ref()?;
         self.for_selected
             .values()
-            .find(|(selector, _)| selector.matches(labels))
-            .map(|(_, parameters)| parameters)
+            .filter(|selected| selected.nodes.matches(labels))
+            .min_by_key(|selected| (selected.created.is_none(), selected.created))
+            .map(|selected| &selected.parameters)
     }
 }
 

@@ -319,3 +319,6 @@ impl Address for u128 {
         Ipv6Net::new_assert(Ipv6Addr::from_bits(self), length).into()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,7 @@ use tortie_api::rule::Action;
 
 use super::rule_match::JudgedRule;
 use super::{
-    By, End, EndpointKey, Flow, Outcome, Point, PolicyStep, ProfileStep, RuleStep, Side, Step,
-    TierStep, Verdict,
+    By, End, Flow, Outcome, Point, PolicyStep, ProfileStep, RuleStep, Side, Step, TierStep, Verdict,
 };
 use crate::Engine;
 use crate::engine::profile_rules;
@@ -371,15 +370,6 @@ impl Rules {
         match direction {
             Direction::Ingress => &self.inbound,
             Direction::Egress => &self.outbound,
-        }
-    }
-}
-
-impl LocalEndpoint {
-    pub(crate) fn key(&self) -> EndpointKey {
-        match self {
-            Self::Workload(key, _) => EndpointKey::Workload(key.clone()),
-            Self::Host(key, _) => EndpointKey::Host(key.clone()),
         }
     }
 }

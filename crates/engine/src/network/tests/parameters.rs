@@ -9,6 +9,7 @@ fn configuration(name: &str, selector: &str, value: &str) -> Update {
         name.to_owned(),
         Some(Configuration {
             node_selector: selector.to_owned(),
+            created: None,
             parameters: [("Key".to_owned(), value.to_owned())].into(),
         }),
     )
@@ -104,4 +105,31 @@ fn nothing_is_said_before_the_datastore_is_in_sync() {
             Message::Encapsulation(_)
         ]
     ));
+}
+
+#[test]
+fn of_several_selected_parameters_the_oldest_count() {
+    let made = |name: &str, value: &str, created| {
+        let mut update = configuration(name, "role == 'web'", value);
+        if let Update::Configuration(_, Some(configuration)) = &mut update {
+            configuration.created = created;
+        }
+        update
+    };
+    let mut network = Network::new(&Config::for_node(LOCAL));
+    for update in [
+        made("a", "young", Some(20)),
+        made("b", "old", Some(10)),
+        made("c", "unknown", None),
+        labelled("web"),
+    ] {
+        network.on_update(&update);
+    }
+    let mut selected = None;
+    network.flush_config(true, &mut |message| {
+        if let Message::ConfigUpdate(update) = message {
+            selected = update.selected.get("Key").cloned();
+        }
+    });
+    assert_eq!(selected.as_deref(), Some("old"));
 }
