@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use tortie_api::rule::Action;
 use tortie_api::scalar::{Port, Protocol};
+use tortie_selector::Selector;
 
 use crate::input;
 use crate::message::{Original, PortProtocol, PortRange, Rule, RuleSide, SetId};
@@ -105,7 +106,12 @@ impl<'a> SideDefinitions<'a> {
                 None
             }
             (selector, "") => Some(selector.into()),
-            (selector, not) => Some(format!("({selector}) && (!({not}))").into()),
+            // Each must parse alone: `a) || (b` in brackets would become something else.
+            (selector, not) => [selector, not]
+                .into_iter()
+                .find(|part| Selector::parse(part).is_err())
+                .map(Cow::Borrowed)
+                .or_else(|| Some(format!("({selector}) && (!({not}))").into())),
         };
         let named = |ports: &'a [Port]| -> Vec<Definition<'a>> {
             let names = ports.iter().filter_map(|port| match port {

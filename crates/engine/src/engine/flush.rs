@@ -385,8 +385,15 @@ fn acquire_sets(
 ) -> Box<[u32]> {
     let mut acquired = Vec::new();
     for rule in inbound.iter().chain(outbound) {
+        let start = acquired.len();
         for definition in compile::definitions(rule) {
             acquired.push(sets.acquire(&definition, names));
+        }
+        // A rule that lacks one set denies everything, without a use for the others.
+        if acquired[start..].contains(&BROKEN) {
+            for set in &mut acquired[start..] {
+                sets.release(std::mem::replace(set, BROKEN));
+            }
         }
     }
     acquired.into_boxed_slice()

@@ -189,9 +189,14 @@ impl Engine {
         }
         self.sets.item_came(idx, item, &matched);
         self.sets.item_left(idx, &old, &old_matched);
-        for profile in items::parents(old.parents()) {
-            if !items::parents(item.parents()).any(|kept| kept == profile) {
-                self.profiles.get_mut(profile).items.remove(idx);
+        // A profile can be named twice, so all entries must last until the item is out of each.
+        let is_dropped =
+            |profile: &u32| !items::parents(item.parents()).any(|kept| kept == *profile);
+        for profile in items::parents(old.parents()).filter(is_dropped) {
+            self.profiles.get_mut(profile).items.remove(idx);
+        }
+        for profile in items::parents(old.parents()).filter(is_dropped) {
+            if self.profiles.contains(profile) {
                 self.profiles.tidy(profile);
             }
         }
