@@ -1,10 +1,14 @@
 //! The command line: what can be asked, with help and examples.
 
+mod why;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+pub(crate) use why::{IpVersion, Why, WhyOutput};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -12,6 +16,7 @@ Examples:
   tortie get networkpolicy -A -o wide             list policies of all namespaces
   tortie validate -f policy.yaml                  check a file without any datastore
   tortie selector \"app == 'web'\" --labels app=web  does this selector match these labels?
+  tortie why shop/web shop/db --protocol TCP --port 5432  is this connection allowed, and why?
 
 Without a datastore option, resources live in a file on this machine. Set KUBECONFIG or ETCD_ENDPOINTS, or give
 --datastore, to work on a cluster.";
@@ -93,10 +98,25 @@ pub(crate) enum Command {
     Crds(Crds),
     /// Explain a selector: is it valid, what is its normal form, does it match?
     Selector(Selector),
+    /// Tell whether a connection is allowed or denied, and why.
+    Why(Box<Why>),
+    /// Play a recording of the engine's input and print what it tells the data plane.
+    Replay(Replay),
     /// Show the version of this program and of the cluster.
     Version(Version),
     /// Print the completion script for a shell.
     Completion(Completion),
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tortie why -f cluster/ shop/web shop/db --record recording.jsonl
+  tortie replay recording.jsonl | grep activePolicyUpdate")]
+pub(crate) struct Replay {
+    /// A file that was recorded, or `-` for standard input.
+    pub(crate) file: PathBuf,
 }
 
 /// Files to read.

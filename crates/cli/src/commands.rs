@@ -7,10 +7,12 @@ mod get;
 mod kinds;
 mod label;
 mod patch;
+mod replay;
 mod report;
 mod selector;
 mod validate;
 mod version;
+mod why;
 mod write;
 
 use std::io::Write as _;
@@ -22,7 +24,7 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Command, Global};
 use crate::config;
 
-/// Runs a command to its exit code: 0 done, 1 failed; `selector` also 2.
+/// Runs a command to its exit code: 0 done, 1 failed; `selector` and `why` also 2.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     start_logging(&cli.global.log_level);
     let outcome = tokio::runtime::Builder::new_multi_thread()
@@ -64,6 +66,8 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Convert(args) => convert::run(&args),
         Command::Crds(args) => crds::run(&args),
         Command::Selector(args) => selector::run(&args),
+        Command::Why(args) => why::run(&args, &global).await,
+        Command::Replay(args) => replay::run(&args),
         Command::Version(args) => version::run(&args, &global).await,
         Command::Completion(args) => completion::run(&args),
     }

@@ -1,5 +1,7 @@
 //! Reads resources from files, folders and standard input.
 
+mod many;
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,6 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tortie_api::{Problems, Resource};
+
+pub(crate) use many::read_many;
 
 /// Largest file that is read; a mistake such as `-f /dev/zero` must not fill the memory.
 const MAX_FILE: u64 = 256 << 20;
@@ -29,6 +33,22 @@ pub(crate) fn read_all(
     skip_empty: bool,
 ) -> Result<Vec<Document>> {
     let mut documents = Vec::new();
+    each_text(paths, recursive, &mut |file, text| {
+        documents.extend(parse(file, text)?);
+        Ok(())
+    })?;
+    if documents.is_empty() && !skip_empty {
+        bail!("No resources specified");
+    }
+    Ok(documents)
+}
+
+/// Hands over the text of each file, with the name of the file.
+fn each_text(
+    paths: &[PathBuf],
+    recursive: bool,
+    take: &mut dyn FnMut(&str, &str) -> Result<()>,
+) -> Result<()> {
     for path in paths {
         if path == Path::new("-") {
             let mut text = String::new();
@@ -36,7 +56,7 @@ pub(crate) fn read_all(
                 .take(MAX_FILE)
                 .read_to_string(&mut text)
                 .context("cannot read standard input")?;
-            documents.extend(parse("stdin", &text)?);
+            take("stdin", &text)?;
             continue;
         }
         for file in files(path, recursive)? {
@@ -48,13 +68,10 @@ pub(crate) fn read_all(
             }
             let text = fs::read_to_string(&file)
                 .with_context(|| format!("cannot read {}", file.display()))?;
-            documents.extend(parse(&file.display().to_string(), &text)?);
+            take(&file.display().to_string(), &text)?;
         }
     }
-    if documents.is_empty() && !skip_empty {
-        bail!("No resources specified");
-    }
-    Ok(documents)
+    Ok(())
 }
 
 /// The file itself, or the YAML and JSON files of a folder in order of their names.
@@ -90,6 +107,20 @@ fn has_resource_extension(path: &Path) -> bool {
 
 /// Splits text into documents; lists count as their items.
 fn parse(file: &str, text: &str) -> Result<Vec<Document>> {
+    let values = parse_values(text).map_err(|error| {
+        let message = error.to_string();
+        anyhow::anyhow!("{file}: not valid YAML or JSON: {}", message.trim_end())
+    })?;
+    let number = |(index, value)| Document {
+        file: file.to_owned(),
+        number: index + 1,
+        value,
+    };
+    Ok(values.into_iter().enumerate().map(number).collect())
+}
+
+/// The objects of a text; lists count as their items.
+fn parse_values(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     // The size of the text is bounded already, and so is all that grows with it; the other limits of the parser, on
     // nesting and aliases, stay.
     let options = serde_saphyr::options! {
@@ -101,21 +132,12 @@ fn parse(file: &str, text: &str) -> Result<Vec<Document>> {
             max_total_comment_bytes: usize::MAX,
         },
     };
-    let values: Vec<Value> =
-        serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
-            let message = error.to_string();
-            anyhow::anyhow!("{file}: not valid YAML or JSON: {}", message.trim_end())
-        })?;
+    let values: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)?;
     let mut items = Vec::new();
     for value in values {
         flatten(value, &mut items);
     }
-    let number = |(index, value)| Document {
-        file: file.to_owned(),
-        number: index + 1,
-        value,
-    };
-    Ok(items.into_iter().enumerate().map(number).collect())
+    Ok(items)
 }
 
 fn flatten(value: Value, items: &mut Vec<Value>) {
@@ -156,41 +178,49 @@ impl Document {
 
     /// `Kind(namespace/name)` as far as the document says so.
     pub(crate) fn name(&self) -> String {
-        let text = |pointer| self.value.pointer(pointer).and_then(Value::as_str);
-        let kind = text("/kind").unwrap_or("(no kind)");
-        let name = text("/metadata/name").unwrap_or("(no name)");
-        match text("/metadata/namespace") {
-            Some(namespace) => format!("{kind}({namespace}/{name})"),
-            None => format!("{kind}({name})"),
-        }
+        name(&self.value)
     }
 
     /// Reads the document as a resource, in the given namespace if it names none.
     pub(crate) fn decode(&self, namespace: Option<&str>) -> Result<Resource, Problems> {
-        let api_version = self
-            .value
-            .get("apiVersion")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if self
-            .value
-            .get("kind")
-            .is_some_and(|kind| kind == "NetworkPolicy")
-            && api_version.starts_with("networking.k8s.io/")
-        {
-            let mut problems = Problems::default();
-            let rule = "is managed through the Kubernetes API; use kubectl, or `tortie convert` to make a Calico policy of it";
-            problems.add(
-                &tortie_api::Path::ROOT.field("apiVersion"),
-                api_version,
-                rule,
-            );
-            return Err(problems);
-        }
-        let mut resource = Resource::decode_strict(&self.value)?;
-        set_namespace(&mut resource, namespace)?;
-        Ok(resource)
+        decode(&self.value, namespace)
     }
+}
+
+/// `Kind(namespace/name)` as far as an object says so.
+pub(crate) fn name(value: &Value) -> String {
+    let text = |pointer| value.pointer(pointer).and_then(Value::as_str);
+    let kind = text("/kind").unwrap_or("(no kind)");
+    let name = text("/metadata/name").unwrap_or("(no name)");
+    match text("/metadata/namespace") {
+        Some(namespace) => format!("{kind}({namespace}/{name})"),
+        None => format!("{kind}({name})"),
+    }
+}
+
+/// Reads an object as a resource, in the given namespace if it names none.
+pub(crate) fn decode(value: &Value, namespace: Option<&str>) -> Result<Resource, Problems> {
+    let api_version = value
+        .get("apiVersion")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if value
+        .get("kind")
+        .is_some_and(|kind| kind == "NetworkPolicy")
+        && api_version.starts_with("networking.k8s.io/")
+    {
+        let mut problems = Problems::default();
+        let rule = "is managed through the Kubernetes API; use kubectl, or `tortie convert` to make a Calico policy of it";
+        problems.add(
+            &tortie_api::Path::ROOT.field("apiVersion"),
+            api_version,
+            rule,
+        );
+        return Err(problems);
+    }
+    let mut resource = Resource::decode_strict(value)?;
+    set_namespace(&mut resource, namespace)?;
+    Ok(resource)
 }
 
 /// Fills in the namespace of a namespaced resource, and refuses one that contradicts the command line or the kind.

@@ -11,7 +11,7 @@ use tortie_api::columns::{self, TableContext};
 use tortie_api::{API_VERSION, Kind, Resource};
 
 pub(crate) use jsonpath::Template;
-use table::Table;
+pub(crate) use table::Table;
 
 /// A form of output.
 #[derive(Debug)]

@@ -12,8 +12,21 @@ use tortie_store::{Client, Store};
 use super::Settings;
 use crate::args::{DatastoreType, Global};
 
+/// An open datastore.
+pub(crate) struct Connection {
+    /// The datastore.
+    pub(crate) client: Client,
+    /// The cluster, where that is the datastore: for objects that are not resources.
+    pub(crate) cluster: Option<kube::Client>,
+}
+
 /// Opens the datastore; the error says which one was meant and why it cannot be used.
 pub(crate) async fn connect(global: &Global) -> Result<Client> {
+    Ok(open(global).await?.client)
+}
+
+/// The same, with the cluster.
+pub(crate) async fn open(global: &Global) -> Result<Connection> {
     let mut settings = Settings::load(&global.config, &|name| std::env::var(name).ok())?;
     if let Some(context) = &global.context {
         settings.k8s_current_context.clone_from(context);
@@ -23,6 +36,7 @@ pub(crate) async fn connect(global: &Global) -> Result<Client> {
         None => settings.datastore()?,
     };
     tracing::debug!(?datastore, "Opening the datastore");
+    let mut cluster = None;
     let store: Arc<dyn Store> = match datastore {
         DatastoreType::Embedded => {
             let file = global.data_file.clone().unwrap_or_else(default_data_file);
@@ -30,10 +44,15 @@ pub(crate) async fn connect(global: &Global) -> Result<Client> {
         }
         DatastoreType::Etcdv3 => Arc::new(EtcdStore::connect(&etcd(&settings)?).await?),
         DatastoreType::Kubernetes => {
-            Arc::new(KubernetesStore::connect(&kubernetes(&settings)).await?)
+            let store = KubernetesStore::connect(&kubernetes(&settings)).await?;
+            cluster = Some(store.client().clone());
+            Arc::new(store)
         }
     };
-    Ok(Client::new(store))
+    Ok(Connection {
+        client: Client::new(store),
+        cluster,
+    })
 }
 
 /// The system's folder for root, the user's own for everybody else.

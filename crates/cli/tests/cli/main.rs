@@ -8,3 +8,4 @@ mod kubernetes;
 mod offline;
 mod program;
 mod round_trip;
+mod why;

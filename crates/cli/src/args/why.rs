@@ -1,0 +1,101 @@
+//! Arguments of `tortie why`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+const HELP: &str = "\
+FROM and TO are one of
+  NAMESPACE/POD   a pod; one in the host's network counts as its node
+  host/NAME       a node, or a host endpoint
+  ADDRESS         an address; the address of a running pod is that pod, that of a node is that host
+
+Both sides must let a connection pass: the policies for egress of FROM and those for ingress of TO. Without -f the
+datastore is asked. With -f the files are all there is: what plain manifests leave out (namespaces, the service account
+`default`, nodes, addresses) is filled in.
+
+Examples:
+  tortie why shop/web shop/db --protocol TCP --port 5432
+  tortie why 203.0.113.7 shop/web --protocol TCP --port 443 -o json
+  tortie why host/node-1 shop/web --protocol ICMP --icmp-type 8
+  tortie why -f cluster/ -f new-policy.yaml shop/web shop/db --protocol TCP --port 5432
+  tortie why -f cluster/ --batch flows.jsonl -o json
+      with lines such as {\"from\": \"shop/web\", \"to\": \"shop/db\", \"protocol\": \"TCP\", \"port\": 5432}
+      and optional fields srcPort, icmpType, icmpCode and ipVersion
+  tortie why --policies shop/web                which policies apply to this pod, in which order?
+  tortie why --endpoints networkpolicy/shop/web  which endpoints does this policy apply to?
+
+Exit code: 0 allowed, 2 denied, 1 error; with --batch 0 unless a flow has an error.";
+
+/// Arguments of `why`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Why {
+    /// Where the connection comes from: NAMESPACE/POD, host/NAME or an address.
+    #[arg(requires = "to", required_unless_present_any = ["batch", "policies", "endpoints"])]
+    pub(crate) from: Option<String>,
+    /// Where the connection goes to.
+    pub(crate) to: Option<String>,
+    /// Protocol: TCP, UDP, SCTP, ICMP, `ICMPv6`, `UDPLite` or a number.
+    #[arg(short, long, value_name = "NAME", requires = "from")]
+    pub(crate) protocol: Option<String>,
+    /// Port that the connection goes to.
+    #[arg(long, value_name = "PORT", requires = "from", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
+    /// Port that the connection comes from.
+    #[arg(long, value_name = "PORT", requires = "from", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) src_port: Option<u16>,
+    /// Type of the ICMP message, such as 8 for a ping.
+    #[arg(long, value_name = "NUMBER", requires = "from")]
+    pub(crate) icmp_type: Option<u8>,
+    /// Code of the ICMP message.
+    #[arg(long, value_name = "NUMBER", requires = "icmp_type")]
+    pub(crate) icmp_code: Option<u8>,
+    /// IP version, where both sides have both [default: 4 if both sides have it].
+    #[arg(long, value_name = "VERSION", requires = "from")]
+    pub(crate) ip_version: Option<IpVersion>,
+    /// Ask many questions: a file with one JSON object a line, or `-` for standard input.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "policies", "endpoints"])]
+    pub(crate) batch: Option<PathBuf>,
+    /// List the policies that apply to an endpoint, in the order in which they are asked.
+    #[arg(long, value_name = "ENDPOINT", conflicts_with_all = ["from", "endpoints"])]
+    pub(crate) policies: Option<String>,
+    /// List the endpoints that a policy applies to: KIND/NAME or KIND/NAMESPACE/NAME.
+    #[arg(long, value_name = "POLICY", conflicts_with = "from")]
+    pub(crate) endpoints: Option<String>,
+    /// Read these files or folders, or `-` for standard input, instead of a datastore; may be given several times.
+    #[arg(short, long = "filename", value_name = "PATH")]
+    pub(crate) filename: Vec<PathBuf>,
+    /// Read folders with all their subfolders.
+    #[arg(short = 'R', long)]
+    pub(crate) recursive: bool,
+    /// Keep what the engine was told in a file, for `tortie replay`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Output form.
+    #[arg(short, long, value_name = "FORM", default_value = "text")]
+    pub(crate) output: WhyOutput,
+    /// Tell on stderr what was filled in, and how long it took.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+/// Versions of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IpVersion {
+    /// IPv4
+    #[value(name = "4")]
+    V4,
+    /// IPv6
+    #[value(name = "6")]
+    V6,
+}
+
+/// Output forms of `why`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhyOutput {
+    /// For people.
+    Text,
+    /// For programs: one JSON object, or one a line.
+    Json,
+}

@@ -1,0 +1,142 @@
+//! `tortie why`
+//!
+//! Loads a [world](world::World) from files or a datastore, and asks the engine that the node's agent uses.
+
+mod batch;
+mod directory;
+mod flow;
+mod listing;
+mod load;
+mod made_up;
+mod near;
+mod object;
+mod party;
+mod recording;
+mod suggest;
+mod text;
+mod world;
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use tortie_engine::verdict::Outcome;
+
+use crate::args::{Global, Why, WhyOutput};
+use flow::Question;
+use recording::Recording;
+use world::World;
+
+/// Exit code for a connection that is denied.
+const DENIED: u8 = 2;
+
+/// Standard input, where a file can be given.
+const STDIN: &str = "-";
+
+pub(super) async fn run(args: &Why, global: &Global) -> Result<ExitCode> {
+    let is_stdin = |path: &Path| path == Path::new(STDIN);
+    if args.batch.as_deref().is_some_and(is_stdin) && args.filename.iter().any(|p| is_stdin(p)) {
+        bail!("-f and --batch cannot both read standard input");
+    }
+    let recording = args.record.as_deref().map(Recording::create).transpose()?;
+    let start = Instant::now();
+    let (world, count) = if args.filename.is_empty() {
+        load::from_datastore(global, recording).await?
+    } else {
+        load::from_files(&args.filename, args.recursive, args.verbose, recording)?
+    };
+    if args.verbose {
+        let seconds = start.elapsed().as_secs_f64();
+        writeln!(
+            anstream::stderr(),
+            "note: loaded {count} objects in {seconds:.3} s"
+        )?;
+    }
+    let code = match args.output {
+        WhyOutput::Text => {
+            let mut out = BufWriter::new(anstream::stdout().lock());
+            answer(args, &world, &mut out)?
+        }
+        // There are no colours to take away.
+        WhyOutput::Json => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            answer(args, &world, &mut out)?
+        }
+    };
+    // Taking the world apart would only keep the user waiting.
+    std::mem::forget(world);
+    Ok(code)
+}
+
+/// Answers what was asked for; all is written when it returns.
+fn answer(args: &Why, world: &World, out: &mut impl Write) -> Result<ExitCode> {
+    let code = write_answer(args, world, out)?;
+    out.flush()?;
+    Ok(code)
+}
+
+fn write_answer(args: &Why, world: &World, out: &mut impl Write) -> Result<ExitCode> {
+    if let Some(asked) = &args.policies {
+        listing::policies(world, asked, args.output, out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(asked) = &args.endpoints {
+        listing::endpoints(world, asked, args.output, out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(file) = &args.batch {
+        return answer_batch(args, file, world, out);
+    }
+    let question = Question::from_args(args)?;
+    let flow = question.flow(&world.directory)?;
+    let verdict = world.engine.judge().verdict(&flow);
+    match args.output {
+        WhyOutput::Text => text::write(&question, &flow, &verdict, out)?,
+        WhyOutput::Json => {
+            serde_json::to_writer(&mut *out, &verdict)?;
+            writeln!(out)?;
+        }
+    }
+    if let Some(service) = world.directory.service_at(flow.destination.address) {
+        writeln!(
+            anstream::stderr(),
+            "note: {} is an address of service {service}; policy sees the pod that the service picks, so ask for that",
+            flow.destination.address
+        )?;
+    }
+    Ok(match verdict.verdict {
+        Outcome::Allow => ExitCode::SUCCESS,
+        Outcome::Deny => ExitCode::from(DENIED),
+    })
+}
+
+fn answer_batch(args: &Why, file: &Path, world: &World, out: &mut impl Write) -> Result<ExitCode> {
+    let summary = if file == Path::new(STDIN) {
+        batch::run(world, &mut std::io::stdin().lock(), args.output, out)?
+    } else {
+        let opened = File::open(file);
+        let opened = opened.with_context(|| format!("cannot read {}", file.display()))?;
+        batch::run(world, &mut BufReader::new(opened), args.output, out)?
+    };
+    if args.verbose {
+        let seconds = summary.took.as_secs_f64();
+        let each = seconds * 1e6 / f64::from(summary.flows.max(1));
+        writeln!(
+            anstream::stderr(),
+            "note: answered {} flows in {seconds:.3} s, {each:.1} µs a flow",
+            summary.flows
+        )?;
+    }
+    if summary.errors > 0 {
+        let (errors, flows) = (summary.errors, summary.flows);
+        writeln!(
+            anstream::stderr(),
+            "{errors} of {flows} flows have an error"
+        )?;
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}

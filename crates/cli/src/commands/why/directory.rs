@@ -1,0 +1,270 @@
+//! Who is who: endpoints and hosts by name and by address.
+//!
+//! The directory notes the same updates that the engine gets, and is [closed](Notes::close) when all are told.
+
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+
+use tortie_engine::Update;
+use tortie_engine::input::{
+    HostEndpoint, HostEndpointKey, Node, NodeAddressKind, PolicyId, Service, WorkloadEndpoint,
+    WorkloadEndpointKey,
+};
+
+use super::made_up::MadeUp;
+use super::suggest::Names;
+
+/// What the updates said, so far.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    workloads: HashMap<WorkloadEndpointKey, Vec<IpAddr>>,
+    hosts: HashMap<String, Host>,
+    /// Pods in the network of their host, by `namespace/name`, with the node.
+    host_pods: HashMap<String, String>,
+    policies: HashSet<PolicyId>,
+    services: HashMap<IpAddr, String>,
+}
+
+/// Who is who.
+#[derive(Debug)]
+pub(super) struct Directory {
+    pub(super) workloads: Vec<Workload>,
+    /// Places in `workloads`, by `namespace/name`.
+    pub(super) by_name: HashMap<String, Vec<usize>>,
+    pub(super) hosts: HashMap<String, Host>,
+    /// Nodes of host endpoints, by the name of the endpoint.
+    pub(super) host_endpoints: HashMap<String, String>,
+    pub(super) host_pods: HashMap<String, String>,
+    pub(super) policies: HashSet<PolicyId>,
+    by_address: HashMap<IpAddr, Vec<Owner>>,
+    services: HashMap<IpAddr, String>,
+    /// Made only for the first error that makes suggestions.
+    pub(super) names: OnceCell<Names>,
+}
+
+/// An interface of a workload.
+#[derive(Debug)]
+pub(super) struct Workload {
+    pub(super) key: WorkloadEndpointKey,
+    /// Its addresses; none if it is not running.
+    pub(super) addresses: Vec<IpAddr>,
+}
+
+/// A node.
+#[derive(Debug, Default)]
+pub(super) struct Host {
+    pub(super) name: String,
+    /// Its addresses, the most usual first.
+    pub(super) addresses: Vec<IpAddr>,
+    pub(super) endpoints: Vec<HostInterface>,
+}
+
+/// A host endpoint.
+#[derive(Debug)]
+pub(super) struct HostInterface {
+    pub(super) key: HostEndpointKey,
+    pub(super) is_all_interfaces: bool,
+    pub(super) expected: Vec<IpAddr>,
+}
+
+/// Who has an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The workload at this place.
+    Workload(usize),
+    /// The node of this name.
+    Host(String),
+}
+
+// === impl Notes ===
+
+impl Notes {
+    /// Notes an update before the engine gets it.
+    pub(super) fn note(&mut self, update: &Update) {
+        match update {
+            Update::WorkloadEndpoint(key, endpoint) => {
+                let addresses = endpoint.as_deref().map(addresses_of).unwrap_or_default();
+                self.workloads.insert(key.clone(), addresses);
+            }
+            Update::HostEndpoint(key, Some(endpoint)) => self.host_endpoint(key, endpoint),
+            Update::Node(name, Some(node)) => {
+                for address in node_addresses(node) {
+                    self.host_address(name, address);
+                }
+                self.host(name);
+            }
+            Update::Policy(id, Some(_)) => {
+                self.policies.insert(id.clone());
+            }
+            Update::Service(name, Some(service)) => {
+                let service_name = format!("{}/{}", name.namespace, name.name);
+                for address in service_addresses(service) {
+                    self.services.insert(address, service_name.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets a workload that an update has just removed.
+    pub(super) fn forget_workload(&mut self, key: &WorkloadEndpointKey) {
+        self.workloads.remove(key);
+    }
+
+    /// Notes a pod in the network of its host.
+    pub(super) fn host_pod(&mut self, pod: String, node: &str, addresses: &[IpAddr]) {
+        for address in addresses {
+            self.host_address(node, *address);
+        }
+        self.host(node);
+        self.host_pods.insert(pod, node.to_owned());
+    }
+
+    /// Notes an address of a node.
+    pub(super) fn host_address(&mut self, node: &str, address: IpAddr) {
+        let host = self.host(node);
+        if !host.addresses.contains(&address) {
+            host.addresses.push(address);
+        }
+    }
+
+    fn host_endpoint(&mut self, key: &HostEndpointKey, endpoint: &HostEndpoint) {
+        let host = self.host(&key.node);
+        host.endpoints.retain(|held| held.key != *key);
+        host.endpoints.push(HostInterface {
+            key: key.clone(),
+            is_all_interfaces: endpoint.interface == "*",
+            expected: endpoint.expected_ips.clone(),
+        });
+    }
+
+    fn host(&mut self, node: &str) -> &mut Host {
+        self.hosts.entry(node.to_owned()).or_insert_with(|| Host {
+            name: node.to_owned(),
+            ..Host::default()
+        })
+    }
+
+    /// Makes the directory; hosts without an address get made-up ones, if there are any.
+    pub(super) fn close(mut self, mut made_up: Option<&mut MadeUp>) -> Directory {
+        let nodes: HashSet<String> = self
+            .workloads
+            .keys()
+            .map(|key| key.node.clone())
+            .filter(|node| !self.hosts.contains_key(node) && !MadeUp::is_node(node))
+            .collect();
+        for node in &nodes {
+            self.host(node);
+        }
+        let mut by_address: HashMap<IpAddr, Vec<Owner>> =
+            HashMap::with_capacity(self.workloads.len());
+        let mut own = |address: IpAddr, owner: Owner| {
+            let owners = by_address.entry(address).or_default();
+            if !owners.contains(&owner) {
+                owners.push(owner);
+            }
+        };
+        let workloads = self.workloads.into_iter();
+        let mut workloads: Vec<Workload> = workloads
+            .map(|(key, addresses)| Workload { key, addresses })
+            .collect();
+        workloads.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        let mut by_name: HashMap<String, Vec<usize>> = HashMap::with_capacity(workloads.len());
+        for (place, workload) in workloads.iter().enumerate() {
+            let name = workload.key.workload.clone();
+            by_name.entry(name).or_default().push(place);
+            for address in &workload.addresses {
+                own(*address, Owner::Workload(place));
+            }
+        }
+        let mut host_endpoints = HashMap::new();
+        let mut hosts: Vec<&mut Host> = self.hosts.values_mut().collect();
+        hosts.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        for host in hosts {
+            for endpoint in &host.endpoints {
+                host_endpoints.insert(endpoint.key.name.clone(), host.name.clone());
+                for address in &endpoint.expected {
+                    own(*address, Owner::Host(host.name.clone()));
+                    if !host.addresses.contains(address) {
+                        host.addresses.push(*address);
+                    }
+                }
+            }
+            if let Some(made_up) = made_up.as_deref_mut()
+                && host.addresses.is_empty()
+            {
+                host.addresses.extend(made_up.addresses());
+            }
+            for address in &host.addresses {
+                own(*address, Owner::Host(host.name.clone()));
+            }
+        }
+        Directory {
+            workloads,
+            by_name,
+            hosts: self.hosts,
+            host_endpoints,
+            host_pods: self.host_pods,
+            policies: self.policies,
+            by_address,
+            services: self.services,
+            names: OnceCell::new(),
+        }
+    }
+}
+
+// === impl Directory ===
+
+impl Directory {
+    /// Who has an address; several if it is not clear.
+    pub(super) fn owners(&self, address: IpAddr) -> &[Owner] {
+        self.by_address.get(&address).map_or(&[], Vec::as_slice)
+    }
+
+    /// The service that has an address of its own.
+    pub(super) fn service_at(&self, address: IpAddr) -> Option<&str> {
+        self.services.get(&address).map(String::as_str)
+    }
+}
+
+fn addresses_of(endpoint: &WorkloadEndpoint) -> Vec<IpAddr> {
+    let nets = endpoint.ipv4_nets.iter().chain(&endpoint.ipv6_nets);
+    nets.map(ipnet::IpNet::addr).collect()
+}
+
+/// The addresses of a node in the order in which it would rather be known by them.
+fn node_addresses(node: &Node) -> Vec<IpAddr> {
+    let of_kind = |wanted: &[NodeAddressKind]| {
+        let addresses = node.addresses.iter();
+        let addresses = addresses.filter(|address| wanted.contains(&address.kind));
+        addresses.map(|address| address.address).collect::<Vec<_>>()
+    };
+    let bgp = [node.bgp_ipv4, node.bgp_ipv6];
+    let wireguard = node.wireguard.as_ref();
+    let tunnels = [
+        node.ipip_tunnel,
+        node.vxlan_tunnel_v4,
+        node.vxlan_tunnel_v6,
+        wireguard.and_then(|wireguard| wireguard.interface_ipv4),
+        wireguard.and_then(|wireguard| wireguard.interface_ipv6),
+    ];
+    let mut addresses: Vec<IpAddr> = bgp.iter().flatten().map(ipnet::IpNet::addr).collect();
+    addresses.extend(of_kind(&[NodeAddressKind::CalicoNodeIP]));
+    addresses.extend(of_kind(&[NodeAddressKind::InternalIP]));
+    addresses.extend(of_kind(&[
+        NodeAddressKind::ExternalIP,
+        NodeAddressKind::Other,
+    ]));
+    addresses.extend(tunnels.iter().flatten());
+    addresses
+}
+
+fn service_addresses(service: &Service) -> impl Iterator<Item = IpAddr> + '_ {
+    let texts = service
+        .cluster_ips
+        .iter()
+        .chain(&service.external_ips)
+        .chain(&service.load_balancer_ingress_ips);
+    texts.filter_map(|text| tortie_api::net::parse_ip(text))
+}

@@ -1,0 +1,198 @@
+//! Where the world comes from: files, or a datastore.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{Api, ListParams};
+use serde::de::DeserializeOwned;
+use tortie_api::Kind;
+use tortie_engine::convert;
+use tortie_store::{Client, Query};
+
+use super::object::{self, HostPod, host_addresses};
+use super::recording::Recording;
+use super::world::{Builder, World};
+use crate::args::Global;
+use crate::commands::report;
+use crate::config;
+use crate::input;
+
+/// The kinds that have a part in policy.
+const KINDS: [Kind; 13] = [
+    Kind::FelixConfiguration,
+    Kind::GlobalNetworkPolicy,
+    Kind::GlobalNetworkSet,
+    Kind::HostEndpoint,
+    Kind::NetworkPolicy,
+    Kind::NetworkSet,
+    Kind::Node,
+    Kind::Profile,
+    Kind::StagedGlobalNetworkPolicy,
+    Kind::StagedKubernetesNetworkPolicy,
+    Kind::StagedNetworkPolicy,
+    Kind::Tier,
+    Kind::WorkloadEndpoint,
+];
+
+/// How many objects a cluster is asked for at once.
+const PAGE: u32 = 500;
+
+/// Makes a world of files. Objects with problems are named on stderr and count as absent.
+pub(super) fn from_files(
+    paths: &[PathBuf],
+    recursive: bool,
+    is_verbose: bool,
+    recording: Option<Recording>,
+) -> Result<(World, usize)> {
+    let mut builder = Builder::new(recording);
+    let mut stderr = anstream::stderr();
+    let count = input::read_many(
+        paths,
+        recursive,
+        |value| object::read(&value),
+        |file, number, reading| {
+            // Nothing is left to do if stderr does not take a warning.
+            if !reading.problems.is_empty() {
+                let place = format!("warning: {file}: document {number}: {}", reading.name);
+                let lines = report::problem_lines(&place, &reading.problems);
+                let _ = writeln!(stderr, "{lines}");
+            }
+            let problems = reading.object.map(|object| builder.object(object));
+            for problem in problems.into_iter().flatten() {
+                let _ = writeln!(stderr, "warning: {file}: document {number}: {problem}");
+            }
+        },
+    )?;
+    builder.fill_in_profiles();
+    if let Some(unrelated) = builder.unrelated() {
+        writeln!(stderr, "warning: {unrelated}")?;
+    }
+    if is_verbose {
+        for line in builder.filled_in() {
+            writeln!(stderr, "note: {line}")?;
+        }
+    }
+    Ok((builder.build(true)?, count))
+}
+
+/// Makes a world of a datastore.
+pub(super) async fn from_datastore(
+    global: &Global,
+    recording: Option<Recording>,
+) -> Result<(World, usize)> {
+    let connection = config::open(global).await?;
+    let mut builder = Builder::new(recording);
+    let mut count = resources(&connection.client, &mut builder).await?;
+    if let Some(cluster) = &connection.cluster {
+        count += services(cluster, &mut builder).await?;
+        count += host_pods(cluster, &mut builder).await?;
+    }
+    Ok((builder.build(false)?, count))
+}
+
+async fn resources(client: &Client, builder: &mut Builder) -> Result<usize> {
+    let mut stderr = anstream::stderr();
+    let mut count = 0;
+    let queries = KINDS.map(Query::all);
+    let lists = join_all(queries.iter().map(|query| client.list(query))).await;
+    for list in lists {
+        let list = list?;
+        for invalid in &list.invalid {
+            let (key, reason) = (&invalid.key, &invalid.reason);
+            writeln!(stderr, "warning: {key} is left out: {reason}")?;
+        }
+        count += list.items.len();
+        for resource in &list.items {
+            for problem in builder.resource(resource) {
+                writeln!(stderr, "warning: {problem}")?;
+            }
+        }
+    }
+    Ok(count)
+}
+
+/// Services and what is behind them, for rules that name a service.
+async fn services(cluster: &kube::Client, builder: &mut Builder) -> Result<usize> {
+    let effect = "rules that name a service match nothing";
+    let all = ListParams::default();
+    let services: Vec<Service> = or_warning(list(cluster, &all).await, "services", effect)?;
+    let slices: Vec<EndpointSlice> =
+        or_warning(list(cluster, &all).await, "endpoint slices", effect)?;
+    for service in &services {
+        builder.update(&convert::service(service));
+    }
+    for slice in &slices {
+        builder.update(&convert::endpoint_slice(slice));
+    }
+    Ok(services.len() + slices.len())
+}
+
+/// Pods in the network of their host, which are no endpoints.
+async fn host_pods(cluster: &kube::Client, builder: &mut Builder) -> Result<usize> {
+    let on_host = ListParams::default().fields("spec.hostNetwork=true");
+    let pods = match list(cluster, &on_host).await {
+        // Before Kubernetes 1.28 pods could not be picked so.
+        Err(kube::Error::Api(status)) if status.code == 400 => {
+            list(cluster, &ListParams::default()).await
+        }
+        listed => listed,
+    };
+    let effect = "pods in the network of their host are not known by name";
+    let pods: Vec<Pod> = or_warning(pods, "pods", effect)?;
+    let mut count = 0;
+    for pod in pods {
+        let spec = pod.spec.unwrap_or_default();
+        let (Some(namespace), Some(name), Some(node), Some(true)) = (
+            pod.metadata.namespace,
+            pod.metadata.name,
+            spec.node_name,
+            spec.host_network,
+        ) else {
+            continue;
+        };
+        builder.host_pod(HostPod {
+            name: format!("{namespace}/{name}"),
+            addresses: host_addresses(pod.status.as_ref()),
+            node,
+        });
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// All objects of a kind.
+async fn list<K>(cluster: &kube::Client, parameters: &ListParams) -> kube::Result<Vec<K>>
+where
+    K: kube::Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let api: Api<K> = Api::all(cluster.clone());
+    let mut objects = Vec::new();
+    let mut parameters = parameters.clone().limit(PAGE);
+    loop {
+        let page = api.list(&parameters).await?;
+        objects.extend(page.items);
+        match page.metadata.continue_ {
+            Some(token) if !token.is_empty() => parameters = parameters.continue_token(&token),
+            _ => return Ok(objects),
+        }
+    }
+}
+
+/// What a cluster gave. If it did not give it, a warning says what follows from that.
+fn or_warning<K>(listed: kube::Result<Vec<K>>, what: &str, effect: &str) -> Result<Vec<K>> {
+    match listed {
+        Ok(objects) => Ok(objects),
+        // What the cluster does not know, it has none of.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        Err(error) => {
+            let mut stderr = anstream::stderr();
+            let warning = format!("{what} cannot be read, so that {effect}: {error}");
+            writeln!(stderr, "warning: {warning}")?;
+            Ok(Vec::new())
+        }
+    }
+}

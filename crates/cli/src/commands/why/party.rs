@@ -1,0 +1,207 @@
+//! What people mean by FROM and TO.
+
+use std::net::IpAddr;
+
+use anyhow::{Result, anyhow, bail};
+use tortie_api::net::parse_ip;
+use tortie_engine::verdict::{End, EndpointKey};
+
+use super::directory::{Directory, Host, HostInterface, Owner, Workload};
+use super::near::{all_of, any_of};
+
+/// What hosts start with.
+const HOST: &str = "host/";
+
+/// One side of a connection, as it was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Party<'d> {
+    who: Who<'d>,
+    /// The address, where that was asked for.
+    address: Option<IpAddr>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Who<'d> {
+    /// A workload with a network of its own.
+    Workload(&'d Workload),
+    /// A node.
+    Host(&'d Host),
+    /// A certain host endpoint of a node.
+    HostInterface(&'d Host, &'d HostInterface),
+    /// Nobody that is known.
+    Outside,
+}
+
+// === impl Directory ===
+
+impl Directory {
+    /// Finds who was asked for; the error suggests what is near.
+    pub(super) fn find(&self, asked: &str) -> Result<Party<'_>> {
+        if let Some(address) = parse_ip(asked) {
+            let who = self.at(address)?;
+            return Ok(Party {
+                who,
+                address: Some(address),
+            });
+        }
+        let who = match asked.strip_prefix(HOST) {
+            Some(name) => self.host(asked, name)?,
+            None => self.pod(asked)?,
+        };
+        Ok(Party { who, address: None })
+    }
+
+    fn at(&self, address: IpAddr) -> Result<Who<'_>> {
+        match self.owners(address) {
+            [] => Ok(Who::Outside),
+            [Owner::Workload(place)] => Ok(Who::Workload(&self.workloads[*place])),
+            [Owner::Host(name)] => Ok(Who::Host(&self.hosts[name])),
+            several => {
+                let name = |owner: &Owner| match owner {
+                    Owner::Workload(place) => self.workloads[*place].key.workload.clone(),
+                    Owner::Host(name) => format!("{HOST}{name}"),
+                };
+                let names: Vec<String> = several.iter().map(name).collect();
+                bail!(
+                    "`{address}` is ambiguous: {} have this address",
+                    all_of(&names)
+                )
+            }
+        }
+    }
+
+    fn pod(&self, asked: &str) -> Result<Who<'_>> {
+        if let Some(node) = self.host_pods.get(asked) {
+            return Ok(Who::Host(&self.hosts[node]));
+        }
+        let parts: Vec<&str> = asked.split('/').collect();
+        let (workload, interface) = match parts[..] {
+            [_, _] => (asked.to_owned(), None),
+            // How other endpoints than pods are shown.
+            [orchestrator, namespace, workload, endpoint] => (
+                format!("{namespace}/{workload}"),
+                Some((orchestrator, endpoint)),
+            ),
+            _ => return Err(self.not_a_party(asked)),
+        };
+        let places = self.by_name.get(&workload).map_or(&[][..], Vec::as_slice);
+        let all = places.iter().map(|place| &self.workloads[*place]);
+        let all: Vec<&Workload> = all
+            .filter(|Workload { key, .. }| {
+                interface.is_none_or(|wanted| wanted == (&*key.orchestrator, &*key.endpoint))
+            })
+            .collect();
+        let running: Vec<&Workload> = all
+            .iter()
+            .filter(|workload| !workload.addresses.is_empty())
+            .copied()
+            .collect();
+        match running[..] {
+            [workload] => Ok(Who::Workload(workload)),
+            [] if all.is_empty() => {
+                let (namespace, pod) = workload.split_once('/').unwrap_or(("", &workload));
+                Err(self.no_pod(namespace, pod))
+            }
+            [] => bail!("pod `{asked}` has no address: it is finished, or not running yet"),
+            _ => {
+                let addresses = running.iter().flat_map(|workload| &workload.addresses);
+                let addresses: Vec<String> = addresses.map(ToString::to_string).collect();
+                bail!(
+                    "`{asked}` is ambiguous: it has {} interfaces; ask for {}",
+                    running.len(),
+                    any_of(&addresses)
+                )
+            }
+        }
+    }
+
+    fn host(&self, asked: &str, name: &str) -> Result<Who<'_>> {
+        let node = self.hosts.get(name);
+        let interface = self.host_endpoints.get(name).and_then(|node| {
+            let host = self.hosts.get(node)?;
+            let mut endpoints = host.endpoints.iter();
+            Some((host, endpoints.find(|held| held.key.name == name)?))
+        });
+        match (node, interface) {
+            (Some(node), Some((host, _))) if node.name != host.name => bail!(
+                "`{asked}` is ambiguous: it is a node, and a host endpoint of node `{}`; ask for an address",
+                host.name
+            ),
+            (_, Some((host, interface))) => Ok(Who::HostInterface(host, interface)),
+            (Some(node), None) => Ok(Who::Host(node)),
+            // There may be a namespace `host`.
+            (None, None) if self.by_name.contains_key(asked) => self.pod(asked),
+            (None, None) => Err(self.no_host(name)),
+        }
+    }
+}
+
+// === impl Party ===
+
+impl Party<'_> {
+    /// Its address of an IP version.
+    pub(super) fn address(&self, is_ipv4: bool) -> Option<IpAddr> {
+        let of_version = |address: &&IpAddr| address.is_ipv4() == is_ipv4;
+        if let Some(address) = &self.address {
+            return Some(address).filter(of_version).copied();
+        }
+        match self.who {
+            Who::Workload(workload) => workload.addresses.iter().find(of_version).copied(),
+            Who::Host(host) => host.addresses.iter().find(of_version).copied(),
+            Who::HostInterface(host, interface) => {
+                let own = interface.expected.iter();
+                own.chain(&host.addresses).find(of_version).copied()
+            }
+            Who::Outside => None,
+        }
+    }
+
+    /// The end of a connection that it is with one of its addresses.
+    pub(super) fn end(&self, address: IpAddr) -> Result<End> {
+        let endpoint = self.endpoint(Some(address))?;
+        Ok(End { address, endpoint })
+    }
+
+    /// Its endpoint, if policy can apply to it.
+    pub(super) fn endpoint(&self, address: Option<IpAddr>) -> Result<Option<EndpointKey>> {
+        let host_key = |interface: &HostInterface| EndpointKey::Host(interface.key.clone());
+        match self.who {
+            Who::Workload(workload) => Ok(Some(EndpointKey::Workload(workload.key.clone()))),
+            Who::Host(host) => host
+                .interface(address.or(self.address))
+                .map(|found| found.map(host_key)),
+            Who::HostInterface(_, interface) => Ok(Some(host_key(interface))),
+            Who::Outside => Ok(None),
+        }
+    }
+}
+
+// === impl Host ===
+
+impl Host {
+    /// The host endpoint that packets to and from an address pass.
+    fn interface(&self, address: Option<IpAddr>) -> Result<Option<&HostInterface>> {
+        let endpoints = &self.endpoints;
+        let expected = endpoints
+            .iter()
+            .find(|held| address.is_some_and(|address| held.expected.contains(&address)));
+        let found = expected.or_else(|| endpoints.iter().find(|held| held.is_all_interfaces));
+        match (found, &endpoints[..]) {
+            (Some(found), _) => Ok(Some(found)),
+            (None, []) => Ok(None),
+            (None, [only]) => Ok(Some(only)),
+            (None, several) => {
+                let names = several
+                    .iter()
+                    .map(|held| format!("{HOST}{}", held.key.name));
+                let names: Vec<String> = names.collect();
+                Err(anyhow!(
+                    "node `{}` is ambiguous: it has {} host endpoints; ask for {}",
+                    self.name,
+                    several.len(),
+                    any_of(&names)
+                ))
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The world that questions are about: the engine, and who is who in it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use anyhow::Result;
+use tortie_api::k8s::{ProfileOwner, default_allow_profile};
+use tortie_api::tier::{BUILT_IN, TierSpec};
+use tortie_api::{Resource, Tier};
+use tortie_engine::convert::{Converter, ObjectProblem};
+use tortie_engine::input::{Update, WorkloadEndpointKey};
+use tortie_engine::record::Event;
+use tortie_engine::{Config, Engine, Scope};
+
+use super::directory::{Directory, Notes};
+use super::made_up::MadeUp;
+use super::object::{HostPod, Object, PodObject, bare_namespace, bare_service_account};
+use super::recording::Recording;
+
+/// How many of the namespaces and service accounts that were filled in a note names.
+const SHOWN: usize = 5;
+
+/// All that is known, ready for questions.
+pub(super) struct World {
+    pub(super) engine: Engine,
+    pub(super) directory: Directory,
+}
+
+/// Takes what there is, and makes a world of it.
+pub(super) struct Builder {
+    engine: Engine,
+    recording: Option<Recording>,
+    converter: Converter,
+    notes: Notes,
+    /// The endpoints of pods, by `namespace/name`: of a pod that is given twice, the last one counts.
+    pods: HashMap<String, WorkloadEndpointKey>,
+    profiles: HashSet<String>,
+    used_profiles: HashSet<String>,
+    made_up: MadeUp,
+    /// What has no part in policy, with how often it came.
+    unrelated: BTreeMap<String, usize>,
+    /// Namespaces and service accounts that were filled in.
+    filled_in: Vec<String>,
+}
+
+// === impl Builder ===
+
+impl Builder {
+    /// A world with nothing but what always exists. What its engine is told is recorded, if that is wanted.
+    pub(super) fn new(mut recording: Option<Recording>) -> Self {
+        let config = Config {
+            scope: Scope::AllNodes,
+            allow_source_spoofing: true,
+            ..Config::for_node("")
+        };
+        if let Some(recording) = &mut recording {
+            recording.write(&Event::Start(config.clone()));
+        }
+        let mut builder = Self {
+            engine: Engine::new(config),
+            recording,
+            converter: Converter::new(),
+            notes: Notes::default(),
+            pods: HashMap::new(),
+            profiles: HashSet::new(),
+            used_profiles: HashSet::new(),
+            made_up: MadeUp::default(),
+            unrelated: BTreeMap::new(),
+            filled_in: Vec::new(),
+        };
+        for (name, order, action) in BUILT_IN {
+            let mut tier = Tier {
+                spec: TierSpec {
+                    order: Some(order),
+                    default_action: Some(action),
+                },
+                ..Tier::default()
+            };
+            name.clone_into(&mut tier.metadata.name);
+            builder.resource(&tier.into());
+        }
+        builder.resource(&default_allow_profile().into());
+        builder
+    }
+
+    /// Takes an object of a file.
+    pub(super) fn object(&mut self, object: Object) -> Vec<ObjectProblem> {
+        match object {
+            Object::Pod(pod) => return self.pod(*pod),
+            Object::HostPod(pod) => self.host_pod(pod),
+            Object::Resource(resource) => return self.resource(&resource),
+            Object::Update(update) => self.update(&update),
+            Object::Unrelated(what) => *self.unrelated.entry(what).or_default() += 1,
+        }
+        Vec::new()
+    }
+
+    /// Takes a resource; what is wrong with it counts as absent.
+    pub(super) fn resource(&mut self, resource: &Resource) -> Vec<ObjectProblem> {
+        let converted = self.converter.set(resource);
+        for update in &converted.updates {
+            self.update(update);
+        }
+        converted.problems
+    }
+
+    /// Takes an update.
+    pub(super) fn update(&mut self, update: &Update) {
+        match update {
+            Update::Profile(name, Some(_)) => {
+                self.profiles.insert(name.clone());
+            }
+            Update::WorkloadEndpoint(_, Some(endpoint)) => self.use_profiles(&endpoint.profiles),
+            Update::NetworkSet(_, Some(set)) => self.use_profiles(&set.profiles),
+            _ => {}
+        }
+        self.notes.note(update);
+        self.tell(update);
+    }
+
+    fn tell(&mut self, update: &Update) {
+        if let Some(recording) = &mut self.recording {
+            recording.write(&Event::Update(Box::new(update.clone())));
+        }
+        self.engine.on_update(update);
+    }
+
+    /// Takes a pod in the network of its host.
+    pub(super) fn host_pod(&mut self, pod: HostPod) {
+        self.remove_pod(&pod.name);
+        self.notes.host_pod(pod.name, &pod.node, &pod.addresses);
+    }
+
+    fn pod(&mut self, pod: PodObject) -> Vec<ObjectProblem> {
+        let PodObject {
+            mut endpoint,
+            is_finished,
+            host_address,
+        } = pod;
+        let node = endpoint.spec.node.clone();
+        if let Some(address) = host_address {
+            self.notes.host_address(&node, address);
+        }
+        let name = format!("{}/{}", endpoint.metadata.namespace, endpoint.spec.pod);
+        if endpoint.spec.ip_networks.is_empty() && !is_finished {
+            let [v4, v6] = self.made_up.addresses();
+            endpoint.spec.ip_networks = vec![format!("{v4}/32"), format!("{v6}/128")];
+        }
+        let converted = self.converter.set(&Resource::from(endpoint));
+        for update in &converted.updates {
+            if let Update::WorkloadEndpoint(key, _) = update
+                && self.pods.get(&name) != Some(key)
+            {
+                self.remove_pod(&name);
+                self.pods.insert(name.clone(), key.clone());
+            }
+            self.update(update);
+        }
+        converted.problems
+    }
+
+    fn remove_pod(&mut self, name: &str) {
+        if let Some(key) = self.pods.remove(name) {
+            self.tell(&Update::WorkloadEndpoint(key.clone(), None));
+            self.notes.forget_workload(&key);
+        }
+    }
+
+    fn use_profiles(&mut self, profiles: &[String]) {
+        for profile in profiles {
+            if !self.used_profiles.contains(profile) {
+                self.used_profiles.insert(profile.clone());
+            }
+        }
+    }
+
+    /// Fills in the namespaces and service accounts that are used and not given.
+    pub(super) fn fill_in_profiles(&mut self) {
+        let missing = self.used_profiles.difference(&self.profiles);
+        let mut missing: Vec<String> = missing.cloned().collect();
+        missing.sort();
+        for name in missing {
+            let (what, profile) = match ProfileOwner::of_profile(&name) {
+                Some(ProfileOwner::Namespace { name }) => {
+                    (format!("namespace {name}"), bare_namespace(&name))
+                }
+                Some(ProfileOwner::ServiceAccount { namespace, name }) => (
+                    format!("service account {namespace}/{name}"),
+                    bare_service_account(&namespace, &name),
+                ),
+                _ => continue,
+            };
+            if let Some(profile) = profile {
+                self.filled_in.push(what);
+                self.resource(&profile);
+            }
+        }
+    }
+
+    /// What has no part in policy, in words.
+    pub(super) fn unrelated(&self) -> Option<String> {
+        let total: usize = self.unrelated.values().sum();
+        let kinds: Vec<String> = self
+            .unrelated
+            .iter()
+            .map(|(kind, count)| format!("{count} {kind}"))
+            .collect();
+        (total > 0).then(|| {
+            format!(
+                "{total} objects are left out, because their kinds have no part in policy: {}",
+                kinds.join(", ")
+            )
+        })
+    }
+
+    /// What was filled in, in words.
+    pub(super) fn filled_in(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.filled_in.is_empty() {
+            let count = self.filled_in.len();
+            let shown = self.filled_in.iter().take(SHOWN).cloned();
+            let shown: Vec<String> = shown.collect();
+            let more = if count > SHOWN { " …" } else { "" };
+            lines.push(format!(
+                "{count} namespaces and service accounts are used and not given: {}{more}",
+                shown.join(", ")
+            ));
+        }
+        if self.made_up.count() > 0 {
+            let count = self.made_up.count();
+            lines.push(format!("{count} pods have made-up addresses"));
+        }
+        lines
+    }
+
+    /// The world; hosts without an address get one if `with_made_up`.
+    pub(super) fn build(self, with_made_up: bool) -> Result<World> {
+        let Self {
+            mut engine,
+            recording,
+            notes,
+            mut made_up,
+            ..
+        } = self;
+        engine.on_in_sync();
+        engine.flush_to(&mut |_| {});
+        if let Some(mut recording) = recording {
+            recording.write(&Event::InSync);
+            recording.write(&Event::Flush);
+            recording.finish()?;
+        }
+        let directory = notes.close(with_made_up.then_some(&mut made_up));
+        Ok(World { engine, directory })
+    }
+}
