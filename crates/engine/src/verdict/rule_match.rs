@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use tortie_api::scalar::Protocol;
+use ipnet::IpNet;
+use tortie_api::scalar::{Port, Protocol};
 use tortie_selector::Selector;
 
 use super::{End, Flow};
@@ -17,16 +18,24 @@ const CLIENT_PORT: u16 = 49152;
 /// A rule with what is needed to explain it.
 pub(super) struct JudgedRule {
     pub(super) rule: Rule,
-    source: Option<Selector>,
-    destination: Option<Selector>,
+    source: Asked,
+    destination: Asked,
+}
+
+/// What a side of a rule asks for, where the sets that it became do not say.
+struct Asked {
+    selector: Option<Selector>,
+    /// Names of ports, with commas.
+    port_names: String,
+    not_port_names: String,
 }
 
 impl JudgedRule {
     pub(super) fn new(rule: Rule, input: &input::Rule) -> Self {
         Self {
             rule,
-            source: positive_selector(&input.source),
-            destination: positive_selector(&input.destination),
+            source: Asked::new(&input.source),
+            destination: Asked::new(&input.destination),
         }
     }
 
@@ -47,8 +56,8 @@ impl JudgedRule {
             );
             let destination = side(&flow.destination, "destination", flow.destination_port);
             source
-                .mismatch(&self.rule.src, self.source.as_ref())
-                .or_else(|| destination.mismatch(&self.rule.dst, self.destination.as_ref()))
+                .mismatch(&self.rule.src, &self.source)
+                .or_else(|| destination.mismatch(&self.rule.dst, &self.destination))
         })
     }
 
@@ -102,9 +111,7 @@ impl JudgedRule {
         {
             return Some(format!("it is not for {}", icmp_text(unwanted)));
         }
-        if rule.http.is_some() && number.is_some_and(|number| number != 6) {
-            return Some("it is for HTTP, which is over TCP".to_owned());
-        }
+        // Conditions on HTTP are for proxies; the kernel lets pass what the rest of the rule matches.
         None
     }
 }
@@ -119,7 +126,7 @@ struct SideOfFlow<'a> {
 }
 
 impl SideOfFlow<'_> {
-    fn mismatch(&self, side: &RuleSide, selector: Option<&Selector>) -> Option<String> {
+    fn mismatch(&self, side: &RuleSide, asked: &Asked) -> Option<String> {
         let address = self.end.address;
         let name = self.name;
         if !side.nets.is_empty() && !side.nets.iter().any(|net| net.contains(&address)) {
@@ -128,8 +135,17 @@ impl SideOfFlow<'_> {
         if let Some(net) = side.not_nets.iter().find(|net| net.contains(&address)) {
             return Some(format!("{name} {address} is in {net}, which it excludes"));
         }
+        // The data plane has no rule for the IP version that no excluded network is of.
+        let is_other_version = |net: &IpNet| net.addr().is_ipv4() != address.is_ipv4();
+        if !side.not_nets.is_empty() && side.not_nets.iter().all(is_other_version) {
+            let (wanted, version) = if address.is_ipv4() { (6, 4) } else { (4, 6) };
+            return Some(format!(
+                "it excludes {}, so it is for IPv{wanted}, and the packet is IPv{version}",
+                list(&side.not_nets)
+            ));
+        }
         if let Some(missing) = side.sets.iter().find(|set| !self.is_in(set)) {
-            return Some(self.explain_set(missing, side, selector));
+            return Some(self.explain_set(missing, side, asked.selector.as_ref()));
         }
         if side.not_sets.iter().any(|set| self.is_in(set)) {
             let text = side
@@ -141,10 +157,10 @@ impl SideOfFlow<'_> {
                 self.called()
             ));
         }
-        self.port_mismatch(side, selector)
+        self.port_mismatch(side, asked)
     }
 
-    fn port_mismatch(&self, side: &RuleSide, selector: Option<&Selector>) -> Option<String> {
+    fn port_mismatch(&self, side: &RuleSide, asked: &Asked) -> Option<String> {
         let name = self.name;
         let port_text = || {
             self.port
@@ -161,20 +177,24 @@ impl SideOfFlow<'_> {
         {
             // Where all ports have names, the selector is part of the sets of ports.
             if side.sets.is_empty()
-                && let Some(why) = selector.and_then(|selector| self.failing_term(selector))
+                && let Some(why) = (asked.selector.as_ref()).and_then(|s| self.failing_term(s))
             {
                 return Some(why);
             }
             let mut wanted: Vec<String> = side.ports.iter().copied().map(range_text).collect();
             if !side.named_port_sets.is_empty() {
-                wanted.push(format!("a port that {} names so", self.called()));
+                wanted.push(format!(
+                    "one that {} calls {}",
+                    self.called(),
+                    asked.port_names
+                ));
             }
             let wanted = wanted.join(", ");
             return Some(format!("{name} port is {}, not {wanted}", port_text()));
         }
         if let Some(range) = side.not_ports.iter().find(|range| is_in_range(range)) {
             return Some(format!(
-                "{name} port {} excludes {}",
+                "{name} port is {}, and it excludes {}",
                 port_text(),
                 range_text(*range)
             ));
@@ -185,8 +205,10 @@ impl SideOfFlow<'_> {
             .any(|set| self.is_port_in(set))
         {
             return Some(format!(
-                "{name} port {} has a name that it excludes",
-                port_text()
+                "{name} port is {}, and it excludes what {} calls {}",
+                port_text(),
+                self.called(),
+                asked.not_port_names
             ));
         }
         if side.port_sets.iter().any(|set| !self.is_port_in(set)) {
@@ -270,6 +292,21 @@ impl SideOfFlow<'_> {
             .as_ref()
             .map_or_else(|| address.to_string(), ToString::to_string)
     }
+}
+
+impl Asked {
+    fn new(entity: &input::Entity) -> Self {
+        Self {
+            selector: positive_selector(entity),
+            port_names: names(&entity.ports),
+            not_port_names: names(&entity.not_ports),
+        }
+    }
+}
+
+fn names(ports: &[Port]) -> String {
+    let named: Vec<&Port> = ports.iter().filter(|port| port.is_named()).collect();
+    list(&named)
 }
 
 /// The selector that an end must match, the excluded part with it.

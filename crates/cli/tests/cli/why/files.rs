@@ -250,3 +250,20 @@ fn of_an_object_given_twice_the_last_counts() {
     let text = allowed(&format!("{SHOP}{again}"), &["blog/api", "shop/db"]);
     assert!(text.contains("shop/db (10.0.0.9)"), "{text}");
 }
+
+#[test]
+fn a_policy_with_egress_rules_covers_egress_without_saying_so() {
+    let policy = "\
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: out, namespace: shop}
+spec:
+  podSelector: {matchLabels: {app: api}}
+  egress: [{ports: [{protocol: UDP, port: 53}]}]
+";
+    let world = format!("{SHOP}{policy}");
+    let to_db = |port| ["shop/api", "shop/db", "-p", "TCP", "--port", port];
+    allowed(SHOP, &to_db("5432"));
+    denied(&world, &to_db("5432"));
+}

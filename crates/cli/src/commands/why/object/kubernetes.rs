@@ -146,9 +146,22 @@ pub(super) fn network_policy(value: &Value, problems: &mut Problems) -> Option<O
     namespaced(&mut policy.metadata, problems)?;
     unknown_fields::note(value, &policy, problems);
     policy.metadata.uid = None;
+    fill_in_policy_types(&mut policy);
     let mut policy = converted(k8s::network_policy(&policy), problems)?;
     policy.metadata.name.insert_str(0, NETWORK_POLICY);
     Some(Object::Resource(policy.into()))
+}
+
+/// Does what an API server does before it stores a policy that does not say which directions it covers.
+fn fill_in_policy_types(policy: &mut NetworkPolicy) {
+    let Some(spec) = &mut policy.spec else { return };
+    let types = spec.policy_types.get_or_insert_default();
+    if types.is_empty() {
+        types.push("Ingress".to_owned());
+        if spec.egress.as_ref().is_some_and(|rules| !rules.is_empty()) {
+            types.push("Egress".to_owned());
+        }
+    }
 }
 
 pub(super) fn cluster_network_policy(value: &Value, problems: &mut Problems) -> Option<Object> {
