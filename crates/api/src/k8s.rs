@@ -31,7 +31,8 @@ pub use network_policy::network_policy;
 pub use node::{node, update_node};
 pub use pod::{is_ready, is_valid_workload_endpoint, pod};
 pub use profile::{
-    DEFAULT_ALLOW_PROFILE, ProfileOwner, default_allow_profile, namespace, service_account,
+    DEFAULT_ALLOW_PROFILE, NAMESPACE_LABEL, ProfileOwner, SERVICE_ACCOUNT_LABEL,
+    default_allow_profile, namespace, service_account,
 };
 pub use uid::convert_uid;
 

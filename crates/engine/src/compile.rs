@@ -99,20 +99,11 @@ impl<'a> SideDefinitions<'a> {
         let mut this = Self::default();
         // What must not match narrows what must, if there is such a thing. Alone, it also lets through what is no
         // endpoint at all, so it stays a condition of its own.
-        let positive: Option<Cow<'a, str>> = match (&*entity.selector, &*entity.not_selector) {
-            ("", "") => None,
-            ("", not) => {
-                this.not_sets.push(Definition::Selector(not.into()));
-                None
-            }
-            (selector, "") => Some(selector.into()),
-            // Each must parse alone: `a) || (b` in brackets would become something else.
-            (selector, not) => [selector, not]
-                .into_iter()
-                .find(|part| Selector::parse(part).is_err())
-                .map(Cow::Borrowed)
-                .or_else(|| Some(format!("({selector}) && (!({not}))").into())),
-        };
+        let positive = positive_selector(entity);
+        if positive.is_none() && !entity.not_selector.is_empty() {
+            let not = entity.not_selector.as_str().into();
+            this.not_sets.push(Definition::Selector(not));
+        }
         let named = |ports: &'a [Port]| -> Vec<Definition<'a>> {
             let names = ports.iter().filter_map(|port| match port {
                 Port::Named(name) => Some(&**name),
@@ -147,6 +138,20 @@ impl<'a> SideDefinitions<'a> {
             }
         }
         this
+    }
+}
+
+/// The selector that an end must match, the excluded part with it. It does not parse if one of its parts does not.
+pub(crate) fn positive_selector(entity: &input::Entity) -> Option<Cow<'_, str>> {
+    match (&*entity.selector, &*entity.not_selector) {
+        ("", _) => None,
+        (selector, "") => Some(selector.into()),
+        // Each must parse alone: `a) || (b` in brackets would become something else.
+        (selector, not) => [selector, not]
+            .into_iter()
+            .find(|part| Selector::parse(part).is_err())
+            .map(Cow::Borrowed)
+            .or_else(|| Some(format!("({selector}) && (!({not}))").into())),
     }
 }
 

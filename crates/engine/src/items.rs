@@ -13,6 +13,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use crate::bytes::{Reader, length, put_number};
 use crate::input::EndpointPort;
 use crate::message::PortProtocol;
+use crate::profiles::{ItemLabels, Profiles};
 
 /// The number of an item.
 pub(crate) type ItemIdx = u32;
@@ -134,6 +135,16 @@ impl Item {
     #[inline]
     pub(crate) fn labels(&self) -> &[u8] {
         &self.packed[self.labels_at as usize..self.nets_at as usize]
+    }
+
+    /// Its own labels together with those that it inherits.
+    #[inline]
+    pub(crate) fn all_labels<'a>(&'a self, profiles: &'a Profiles) -> ItemLabels<'a> {
+        ItemLabels {
+            own: self.labels(),
+            parents: self.parents(),
+            profiles,
+        }
     }
 
     /// Its networks.

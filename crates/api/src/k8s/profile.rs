@@ -15,8 +15,10 @@ pub const DEFAULT_ALLOW_PROFILE: &str = "projectcalico-default-allow";
 
 const NAMESPACE_PROFILE: &str = "kns.";
 const SERVICE_ACCOUNT_PROFILE: &str = "ksa.";
-const NAMESPACE_LABEL: &str = "pcns.";
-const SERVICE_ACCOUNT_LABEL: &str = "pcsa.";
+/// What the labels that an endpoint has from its namespace start with.
+pub const NAMESPACE_LABEL: &str = "pcns.";
+/// What the labels that an endpoint has from its service account start with.
+pub const SERVICE_ACCOUNT_LABEL: &str = "pcsa.";
 const NAME_LABEL: &str = "projectcalico.org/name";
 
 /// The object that a profile is derived from.

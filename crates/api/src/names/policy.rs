@@ -5,6 +5,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// What the names of policies start with that are made from Kubernetes' own.
+pub const KUBERNETES_POLICY: &str = "knp.default.";
+
+/// What the names of policies start with that are made from Kubernetes' cluster-wide ones.
+pub const KUBERNETES_CLUSTER_POLICY: &str = "kcnp.";
+
 /// Which policy: its kind, namespace and name.
 ///
 /// It displays as the short identity that chain names are made of: `np/shop/web`, or

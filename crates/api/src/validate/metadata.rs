@@ -3,13 +3,14 @@
 use super::labels::{self, MAX_LABEL, MAX_NAME, is_label_text, is_subdomain_text};
 use crate::kind::Kind;
 use crate::meta::Metadata;
+use crate::names::KUBERNETES_POLICY;
 use crate::problem::{Path, Problems};
 
 /// The label that carries an endpoint's namespace; a user may not claim it for a set.
 const NAMESPACE_LABEL: &str = "projectcalico.org/namespace";
 
 /// Name prefixes of policies that other systems put into the datastore.
-const FOREIGN_POLICY_PREFIXES: [&str; 2] = ["knp.default.", "ossg.default."];
+const FOREIGN_POLICY_PREFIXES: [&str; 2] = [KUBERNETES_POLICY, "ossg.default."];
 
 pub(super) fn check(kind: Kind, metadata: &Metadata, problems: &mut Problems) {
     let root = Path::ROOT;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use futures::StreamExt as _;
 use indicatif::{ProgressBar, ProgressStyle};
+use tortie_api::names::KUBERNETES_POLICY;
 use tortie_api::{Kind, Resource};
 use tortie_store::{Applied, Client, Error, Key, Precondition};
 
@@ -205,7 +206,7 @@ async fn write_one(
 /// Policies that mirror Kubernetes' own are not ours to write.
 fn refusal(resource: &Resource, mode: Mode) -> Option<Error> {
     let is_mirror = resource.kind() == Kind::NetworkPolicy
-        && resource.metadata().name.starts_with("knp.default.");
+        && resource.metadata().name.starts_with(KUBERNETES_POLICY);
     let is_delete = matches!(mode, Mode::Delete { .. });
     (is_mirror && !is_delete).then(|| Error::Unsupported {
         operation: mode.done(),

@@ -1,5 +1,6 @@
 //! Endpoints of workloads and hosts, and network sets.
 
+use tortie_api::k8s::{NAMESPACE_LABEL, SERVICE_ACCOUNT_LABEL};
 use tortie_api::meta::Metadata;
 use tortie_api::names::EndpointIds;
 use tortie_api::net::{is_mac, parse_ip};
@@ -10,7 +11,7 @@ use tortie_api::{
 };
 
 use super::read;
-use super::selector::{NAMESPACE, NAMESPACE_PREFIX, SERVICE_ACCOUNT, SERVICE_ACCOUNT_PREFIX};
+use super::selector::{NAMESPACE, SERVICE_ACCOUNT};
 use crate::input::{
     EndpointPort, HostEndpoint, HostEndpointKey, IpNat, Labels, NetworkSet, QosControls,
     WorkloadEndpoint, WorkloadEndpointKey,
@@ -103,7 +104,7 @@ pub(super) fn workload_endpoint(
 /// The name of the service account may be longer than a label can be, so that it comes from the spec.
 fn workload_labels(labels: &Labels, service_account: &str) -> Labels {
     let is_reserved =
-        |name: &str| name.starts_with(NAMESPACE_PREFIX) || name.starts_with(SERVICE_ACCOUNT_PREFIX);
+        |name: &str| name.starts_with(NAMESPACE_LABEL) || name.starts_with(SERVICE_ACCOUNT_LABEL);
     let mut labels = labels.clone();
     labels.retain(|name, _| !is_reserved(name));
     if !service_account.is_empty() {

@@ -5,6 +5,7 @@ use k8s_openapi::api::networking::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use tortie_api::global_network_policy::GlobalNetworkPolicySpec;
+use tortie_api::names::{KUBERNETES_CLUSTER_POLICY, KUBERNETES_POLICY};
 use tortie_api::network_policy::{NetworkPolicySpec, PolicyPerformanceHint};
 use tortie_api::profile::ProfileSpec;
 use tortie_api::rule::{Action, StagedAction};
@@ -20,22 +21,16 @@ use crate::input::{DefaultAction, Policy, PolicyId, PolicyKind, Profile, Tier};
 /// The tier of policies that name none.
 const DEFAULT_TIER: &str = "default";
 
-/// What the names of policies that were made from Kubernetes' own start with, as resources of Calico's kinds.
-const KUBERNETES: &str = "knp.default.";
-
-/// The same for policies that were made from Kubernetes' cluster-wide ones.
-const KUBERNETES_CLUSTER: &str = "kcnp.";
-
 /// The identity of a policy; `None` if the kind is not one of policies, or a part of the name is missing.
 ///
 /// A policy that was made from one of Kubernetes' own goes under that one's kind and name.
 pub fn policy_id(kind: Kind, namespace: &str, name: &str) -> Option<PolicyId> {
     let (kind, name) = match kind {
-        Kind::NetworkPolicy => match name.strip_prefix(KUBERNETES) {
+        Kind::NetworkPolicy => match name.strip_prefix(KUBERNETES_POLICY) {
             Some(name) => (PolicyKind::KubernetesNetworkPolicy, name),
             None => (PolicyKind::NetworkPolicy, name),
         },
-        Kind::GlobalNetworkPolicy => match name.strip_prefix(KUBERNETES_CLUSTER) {
+        Kind::GlobalNetworkPolicy => match name.strip_prefix(KUBERNETES_CLUSTER_POLICY) {
             Some(name) => (PolicyKind::KubernetesClusterNetworkPolicy, name),
             None => (PolicyKind::GlobalNetworkPolicy, name),
         },

@@ -4,6 +4,7 @@
 //! them gets the prefix before every label and is written in canonical form. The selector for the endpoints
 //! themselves stays as it was written.
 
+use tortie_api::k8s::{NAMESPACE_LABEL, SERVICE_ACCOUNT_LABEL};
 use tortie_api::rule::{EntityRule, ServiceAccountMatch};
 use tortie_api::{Path, Problems};
 use tortie_selector::Selector;
@@ -15,12 +16,6 @@ pub(super) const NAMESPACE: &str = "projectcalico.org/namespace";
 
 /// The label that names the service account of an endpoint.
 pub(super) const SERVICE_ACCOUNT: &str = "projectcalico.org/serviceaccount";
-
-/// Before the labels that an endpoint has from its namespace.
-pub(super) const NAMESPACE_PREFIX: &str = "pcns.";
-
-/// Before the labels that an endpoint has from its service account.
-pub(super) const SERVICE_ACCOUNT_PREFIX: &str = "pcsa.";
 
 /// Which endpoints a policy of a namespace applies to.
 pub(super) fn of_policy(
@@ -131,7 +126,7 @@ fn namespace_selector(at: &Path<'_>, text: &str, problems: &mut Problems) -> Opt
     prefixed(
         &at.field("namespaceSelector"),
         text,
-        NAMESPACE_PREFIX,
+        NAMESPACE_LABEL,
         problems,
     )
 }
@@ -140,7 +135,7 @@ fn service_account_selector(at: &Path<'_>, text: &str, problems: &mut Problems) 
     prefixed(
         &at.field("serviceAccountSelector"),
         text,
-        SERVICE_ACCOUNT_PREFIX,
+        SERVICE_ACCOUNT_LABEL,
         problems,
     )
 }
@@ -154,7 +149,7 @@ fn service_account_match(
     let labels = prefixed(
         &at.field("selector"),
         &accounts.selector,
-        SERVICE_ACCOUNT_PREFIX,
+        SERVICE_ACCOUNT_LABEL,
         problems,
     );
     let names = if accounts.names.is_empty() {

@@ -6,7 +6,7 @@ use crate::items::{ItemIdx, NOT_LOCAL};
 use crate::labels;
 use crate::locals::{LocalEndpoint, LocalIdx};
 use crate::policies::packed;
-use crate::profiles::{ItemLabels, ProfileIdx};
+use crate::profiles::ProfileIdx;
 use crate::selectors::SelectorIdx;
 
 impl Engine {
@@ -70,11 +70,7 @@ impl Engine {
     /// Leaves in `self.matched` the settled policy selectors that an item matches.
     fn match_policies(&mut self, item: ItemIdx) {
         let item = self.items.get(item);
-        let labels = ItemLabels {
-            own: item.labels(),
-            parents: item.parents(),
-            profiles: &self.profiles,
-        };
+        let labels = item.all_labels(&self.profiles);
         self.policies.selectors.matches(&labels, &mut self.matched);
     }
 
@@ -139,11 +135,7 @@ impl Engine {
             } = this;
             let of_item = |item: &ItemIdx| {
                 let item = all.get(*item);
-                sets.matches(&ItemLabels {
-                    own: item.labels(),
-                    parents: item.parents(),
-                    profiles,
-                })
+                sets.matches(&item.all_labels(profiles))
             };
             items.iter().map(of_item).collect()
         };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tortie_api::k8s::{NAMESPACE_LABEL, ProfileOwner, SERVICE_ACCOUNT_LABEL};
 use tortie_api::rule::Action;
 
 use super::{Engine, NamedLabels};
@@ -11,14 +12,9 @@ use crate::labels;
 use crate::locals::{LocalEndpoint, LocalId, LocalIdx};
 use crate::message::{Message, Policy, PolicyId, Profile, SetId};
 use crate::policies::{ALWAYS_ACTIVE, ActivePolicy, PRE_DNAT, PolicyIdx, UNTRACKED, packed};
-use crate::profiles::{ItemLabels, ProfileIdx, SentRules};
+use crate::profiles::{ProfileIdx, SentRules};
 use crate::roles::Role;
 use crate::sets::definition::BROKEN;
-
-const NAMESPACE_PROFILE: &str = "kns.";
-const SERVICE_ACCOUNT_PROFILE: &str = "ksa.";
-const NAMESPACE_LABEL: &str = "pcns.";
-const SERVICE_ACCOUNT_LABEL: &str = "pcsa.";
 
 /// Profiles that stand for namespaces or service accounts of which there is something to say.
 #[derive(Default)]
@@ -109,11 +105,7 @@ impl Engine {
             for idx in self.locals.indexes() {
                 let local = self.locals.get(idx);
                 let item = self.items.get(local.item);
-                let labels = ItemLabels {
-                    own: item.labels(),
-                    parents: item.parents(),
-                    profiles: &self.profiles,
-                };
+                let labels = item.all_labels(&self.profiles);
                 self.policies.selectors.fresh_matches(&labels, &mut fresh);
                 if !fresh.is_empty() {
                     self.matched.clear();
@@ -217,27 +209,25 @@ impl Engine {
         if !std::mem::take(&mut profile.relabelled) || !exists && !profile.announced {
             return;
         }
-        let name = Arc::clone(&profile.name);
-        if let Some(rest) = name.strip_prefix(SERVICE_ACCOUNT_PROFILE)
-            && let Some((namespace, account)) = rest.split_once('.')
-        {
-            profile.announced = exists;
-            let id = ObjectName {
-                namespace: namespace.to_owned(),
-                name: account.to_owned(),
-            };
-            if exists {
-                announcements.accounts.push((id, idx));
-            } else {
-                announcements.gone_accounts.push(id);
+        match ProfileOwner::of_profile(&profile.name) {
+            Some(ProfileOwner::ServiceAccount { namespace, name }) => {
+                profile.announced = exists;
+                let id = ObjectName { namespace, name };
+                if exists {
+                    announcements.accounts.push((id, idx));
+                } else {
+                    announcements.gone_accounts.push(id);
+                }
             }
-        } else if let Some(namespace) = name.strip_prefix(NAMESPACE_PROFILE) {
-            profile.announced = exists;
-            if exists {
-                announcements.namespaces.push((namespace.to_owned(), idx));
-            } else {
-                announcements.gone_namespaces.push(namespace.to_owned());
+            Some(ProfileOwner::Namespace { name }) => {
+                profile.announced = exists;
+                if exists {
+                    announcements.namespaces.push((name, idx));
+                } else {
+                    announcements.gone_namespaces.push(name);
+                }
             }
+            Some(ProfileOwner::DefaultAllow) | None => {}
         }
     }
 
@@ -299,11 +289,7 @@ impl Engine {
             return Role::default();
         };
         let item = self.items.get(local.item);
-        let labels = ItemLabels {
-            own: item.labels(),
-            parents: item.parents(),
-            profiles: &self.profiles,
-        };
+        let labels = item.all_labels(&self.profiles);
         let names = &self.names;
         self.roles.of(key, endpoint, &NamedLabels { labels, names })
     }

@@ -10,7 +10,6 @@ use crate::input::{
 use crate::items::{self, Item, ItemBuilder, ItemIdx, NOT_LOCAL};
 use crate::labels;
 use crate::locals::LocalEndpoint;
-use crate::profiles::ItemLabels;
 use crate::selectors::SelectorIdx;
 
 impl Engine {
@@ -120,15 +119,6 @@ impl Engine {
         self.find_by_key(HOST, [&*key.node, "", ""], &key.name, &mut Vec::new())
     }
 
-    /// The labels of an item, its own and those that it inherits.
-    pub(crate) fn labels_of<'a>(&'a self, item: &'a Item) -> ItemLabels<'a> {
-        ItemLabels {
-            own: item.labels(),
-            parents: item.parents(),
-            profiles: &self.profiles,
-        }
-    }
-
     fn set_item(
         &mut self,
         found: Option<ItemIdx>,
@@ -229,10 +219,6 @@ impl Engine {
     }
 
     fn set_matches(&mut self, item: &Item) -> Vec<SelectorIdx> {
-        self.sets.matches(&ItemLabels {
-            own: item.labels(),
-            parents: item.parents(),
-            profiles: &self.profiles,
-        })
+        self.sets.matches(&item.all_labels(&self.profiles))
     }
 }

@@ -6,7 +6,7 @@ use super::{FEW_ITEMS, SetIdx, Sets};
 use crate::items::Items;
 use crate::message::Member;
 use crate::names::Names;
-use crate::profiles::{ItemLabels, Profiles};
+use crate::profiles::Profiles;
 use crate::selectors::{Filed, SelectorIdx};
 
 impl Sets {
@@ -68,11 +68,7 @@ impl Sets {
             .collect();
         let mut matched = Vec::new();
         for (_, item) in items.iter() {
-            let labels = ItemLabels {
-                own: item.labels(),
-                parents: item.parents(),
-                profiles,
-            };
+            let labels = item.all_labels(profiles);
             self.selectors.fresh_matches(&labels, &mut matched);
             for &selector in &matched {
                 for idx in self.selectors.owner(selector).iter() {
@@ -149,11 +145,7 @@ impl Sets {
             candidates.dedup();
             for &candidate in &candidates {
                 let item = items.get(candidate);
-                let labels = ItemLabels {
-                    own: item.labels(),
-                    parents: item.parents(),
-                    profiles,
-                };
+                let labels = item.all_labels(profiles);
                 if self.selectors.is_match(selector, &labels) {
                     content.for_each_member(item, |member| members.push(member));
                 }

@@ -8,6 +8,7 @@ use tortie_selector::Selector;
 
 use super::{End, Flow};
 use crate::Engine;
+use crate::compile;
 use crate::engine::NamedLabels;
 use crate::input::{self, Icmp};
 use crate::message::{PortProtocol, PortRange, Rule, RuleSide, SetId};
@@ -278,7 +279,7 @@ impl SideOfFlow<'_> {
         let key = self.end.endpoint.as_ref()?;
         let item = self.engine.items.get(self.engine.local(key)?.item);
         let labels = NamedLabels {
-            labels: self.engine.labels_of(item),
+            labels: item.all_labels(&self.engine.profiles),
             names: &self.engine.names,
         };
         let term = selector.first_failing_term(&labels)?;
@@ -297,7 +298,8 @@ impl SideOfFlow<'_> {
 impl Asked {
     fn new(entity: &input::Entity) -> Self {
         Self {
-            selector: positive_selector(entity),
+            selector: compile::positive_selector(entity)
+                .and_then(|text| Selector::parse(&text).ok()),
             port_names: names(&entity.ports),
             not_port_names: names(&entity.not_ports),
         }
@@ -307,19 +309,6 @@ impl Asked {
 fn names(ports: &[Port]) -> String {
     let named: Vec<&Port> = ports.iter().filter(|port| port.is_named()).collect();
     list(&named)
-}
-
-/// The selector that an end must match, the excluded part with it.
-fn positive_selector(entity: &input::Entity) -> Option<Selector> {
-    if entity.selector.is_empty() {
-        return None;
-    }
-    let text = if entity.not_selector.is_empty() {
-        entity.selector.clone()
-    } else {
-        format!("({}) && (!({}))", entity.selector, entity.not_selector)
-    };
-    Selector::parse(&text).ok()
 }
 
 fn range_text(range: PortRange) -> String {

@@ -8,18 +8,13 @@ use serde_json::Value;
 use tortie_api::crd::Group;
 use tortie_api::k8s::{self, Converted, ProfileOwner};
 use tortie_api::names::EndpointIds;
+use tortie_api::names::{KUBERNETES_CLUSTER_POLICY, KUBERNETES_POLICY};
 use tortie_api::{Kind, Resource};
 
 use super::api::{Endpoint, Selection};
 use super::stored;
 use crate::key::{Key, Query};
 use crate::store::Invalid;
-
-/// What the names of converted `networking.k8s.io` policies start with.
-const NETWORK_POLICY: &str = "knp.default.";
-
-/// What the names of converted `policy.networking.k8s.io` policies start with.
-const CLUSTER_NETWORK_POLICY: &str = "kcnp.";
 
 /// What the conversions depend on.
 #[derive(Debug, Clone)]
@@ -161,9 +156,12 @@ impl Source {
                 &key.namespace,
                 &stored::stored_name(self.kind, &key.name),
             )),
-            View::NetworkPolicy => Some(at(&key.namespace, key.name.strip_prefix(NETWORK_POLICY)?)),
+            View::NetworkPolicy => Some(at(
+                &key.namespace,
+                key.name.strip_prefix(KUBERNETES_POLICY)?,
+            )),
             View::ClusterNetworkPolicy => {
-                Some(at("", key.name.strip_prefix(CLUSTER_NETWORK_POLICY)?))
+                Some(at("", key.name.strip_prefix(KUBERNETES_CLUSTER_POLICY)?))
             }
             View::Pod { .. } => {
                 let ids = EndpointIds::parse(&key.name).ok()?;
@@ -316,8 +314,8 @@ impl Source {
     /// The name of the resource, from that of a converted policy.
     fn name_of(&self, name: &str) -> String {
         match self.view {
-            View::NetworkPolicy => format!("{NETWORK_POLICY}{name}"),
-            View::ClusterNetworkPolicy => format!("{CLUSTER_NETWORK_POLICY}{name}"),
+            View::NetworkPolicy => format!("{KUBERNETES_POLICY}{name}"),
+            View::ClusterNetworkPolicy => format!("{KUBERNETES_CLUSTER_POLICY}{name}"),
             _ => name.to_owned(),
         }
     }
@@ -336,8 +334,8 @@ impl Source {
 /// Whether resources of this kind and name are converted policies, which only Kubernetes' own API can change.
 pub(super) fn is_converted(kind: Kind, name: &str) -> bool {
     match kind {
-        Kind::NetworkPolicy => name.starts_with(NETWORK_POLICY),
-        Kind::GlobalNetworkPolicy => name.starts_with(CLUSTER_NETWORK_POLICY),
+        Kind::NetworkPolicy => name.starts_with(KUBERNETES_POLICY),
+        Kind::GlobalNetworkPolicy => name.starts_with(KUBERNETES_CLUSTER_POLICY),
         _ => false,
     }
 }

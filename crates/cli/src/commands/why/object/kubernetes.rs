@@ -11,6 +11,7 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 use tortie_api::k8s::{self, ClusterNetworkPolicy, Converted};
 use tortie_api::names::DEFAULT_VETH_PREFIX;
+use tortie_api::names::{KUBERNETES_CLUSTER_POLICY, KUBERNETES_POLICY};
 use tortie_api::net::parse_ip;
 use tortie_api::{Path, Problems, Resource};
 use tortie_engine::convert;
@@ -26,10 +27,6 @@ const DEFAULT_ACCOUNT: &str = "default";
 
 /// The UID of objects that are not in a cluster.
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
-
-/// What the names of policies start with that are made from Kubernetes' own.
-const NETWORK_POLICY: &str = "knp.default.";
-const CLUSTER_NETWORK_POLICY: &str = "kcnp.";
 
 pub(super) fn pod(value: &Value, problems: &mut Problems) -> Option<Object> {
     let mut pod: Pod = typed(value, problems)?;
@@ -148,7 +145,7 @@ pub(super) fn network_policy(value: &Value, problems: &mut Problems) -> Option<O
     policy.metadata.uid = None;
     fill_in_policy_types(&mut policy);
     let mut policy = converted(k8s::network_policy(&policy), problems)?;
-    policy.metadata.name.insert_str(0, NETWORK_POLICY);
+    policy.metadata.name.insert_str(0, KUBERNETES_POLICY);
     Some(Object::Resource(policy.into()))
 }
 
@@ -170,7 +167,10 @@ pub(super) fn cluster_network_policy(value: &Value, problems: &mut Problems) -> 
     unknown_fields::note(value, &policy, problems);
     policy.metadata.uid = None;
     let mut policy = converted(k8s::cluster_network_policy(&policy), problems)?;
-    policy.metadata.name.insert_str(0, CLUSTER_NETWORK_POLICY);
+    policy
+        .metadata
+        .name
+        .insert_str(0, KUBERNETES_CLUSTER_POLICY);
     Some(Object::Resource(policy.into()))
 }
 
