@@ -23,6 +23,25 @@ pub struct PolicyGroup {
 }
 
 impl PolicyGroup {
+    /// Puts neighbours with the same selector into groups.
+    pub fn divide<'a>(
+        direction: Direction,
+        policies: impl IntoIterator<Item = (&'a PolicyId, &'a str)>,
+    ) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
+        for (policy, selector) in policies {
+            match groups.last_mut() {
+                Some(group) if group.selector == selector => group.policies.push(policy.clone()),
+                _ => groups.push(Self {
+                    direction,
+                    selector: selector.to_owned(),
+                    policies: vec![policy.clone()],
+                }),
+            }
+        }
+        groups
+    }
+
     /// A hash over all that makes the group what it is. It is computed anew by every call.
     pub fn unique_id(&self) -> String {
         let mut hasher = Sha3_224::new();
