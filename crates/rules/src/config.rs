@@ -345,3 +345,23 @@ impl EndpointToHost {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Marks;
+
+    #[test]
+    fn bits_are_taken_from_the_mask_from_the_lowest_on() {
+        let marks = Marks::default();
+        assert_eq!(
+            [marks.accept, marks.pass, marks.drop, marks.scratch0, marks.scratch1],
+            [0x10000, 0x20000, 0x40000, 0x80000, 0x10_0000]
+        );
+        assert_eq!((marks.wireguard, marks.endpoint), (0, 0xffe0_0000));
+        assert_eq!(marks.no_endpoint(), 0x20_0000);
+        let marks = Marks::from_mask(0xffff_0000, true).expect("enough bits");
+        assert_eq!((marks.wireguard, marks.endpoint), (0x20_0000, 0xffc0_0000));
+        assert_eq!(Marks::from_mask(0xf000_0000, false), None);
+        assert_eq!(Marks::from_mask(0xf800_0000, true), None);
+    }
+}

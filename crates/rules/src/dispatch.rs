@@ -35,6 +35,15 @@ pub enum HostDispatch {
     Mangle,
 }
 
+/// Interfaces of the host that have an endpoint.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HostInterfaces<'a> {
+    /// Their names.
+    pub names: &'a [&'a str],
+    /// The name that the endpoint for all other interfaces goes by, if there is one.
+    pub default: Option<&'a str>,
+}
+
 /// One chain that sends packets on.
 struct Way<'a> {
     table: Table,
@@ -90,53 +99,25 @@ impl Renderer {
         ]
     }
 
-    /// The chains that send packets of the host to the chains of its endpoints. `default` is the name that the
-    /// endpoint for all other interfaces goes by, if there is one.
+    /// The chains that send packets of the host to the chains of its endpoints: those that come in by an interface,
+    /// and those that go out by one.
     pub fn host_dispatch_chains(
         &self,
         which: HostDispatch,
-        interfaces: &[&str],
-        default: Option<&str>,
+        from: HostInterfaces<'_>,
+        to: HostInterfaces<'_>,
     ) -> Vec<Chain> {
         let table = match which {
             HostDispatch::Filter => Table::Filter,
             HostDispatch::Raw => Table::Raw,
             HostDispatch::Mangle => Table::Mangle,
         };
-        let goto = |endpoint| {
-            let chain = default.map(|name| self.endpoint_chain(endpoint, name));
-            Vec::from_iter(chain.map(|chain| Rule::always(Action::Goto(chain))))
-        };
-        let mut to_end = Vec::new();
-        if default.is_some() && which != HostDispatch::Filter {
-            to_end.extend(self.workload_interfaces().map(|interface| {
-                Rule::when([Match::Out(interface)], Action::Return)
-                    .note("Skip egress WHEP policy for traffic to local workload")
-            }));
-        }
-        to_end.extend(goto(EndpointChain::ToHost));
-        let mut chains = self.tree(
-            &Way {
-                table,
-                root: FROM_HOST,
-                side: Side::Source,
-                endpoint: EndpointChain::FromHost,
-                end: &goto(EndpointChain::FromHost),
-            },
-            interfaces,
-        );
-        chains.extend(self.tree(
-            &Way {
-                table,
-                root: TO_HOST,
-                side: Side::Destination,
-                endpoint: EndpointChain::ToHost,
-                end: &to_end,
-            },
-            interfaces,
-        ));
+        let mut ways = vec![
+            (FROM_HOST, Side::Source, EndpointChain::FromHost),
+            (TO_HOST, Side::Destination, EndpointChain::ToHost),
+        ];
         if which == HostDispatch::Filter {
-            for (root, side, endpoint) in [
+            ways.extend([
                 (
                     FROM_HOST_FORWARD,
                     Side::Source,
@@ -147,21 +128,39 @@ impl Renderer {
                     Side::Destination,
                     EndpointChain::ToHostForward,
                 ),
-            ] {
-                let end = &goto(endpoint);
-                chains.extend(self.tree(
-                    &Way {
-                        table,
-                        root,
-                        side,
-                        endpoint,
-                        end,
-                    },
-                    interfaces,
-                ));
+            ]);
+        }
+        let mut chains = Vec::new();
+        for (root, side, endpoint) in ways {
+            let interfaces = match side {
+                Side::Source => from,
+                Side::Destination => to,
+            };
+            let mut end = Vec::new();
+            if let Some(default) = interfaces.default {
+                if side == Side::Destination && which != HostDispatch::Filter {
+                    end.extend(self.skip_workloads());
+                }
+                let chain = self.endpoint_chain(endpoint, default);
+                end.push(Rule::always(Action::Goto(chain)));
             }
+            let way = Way {
+                table,
+                root,
+                side,
+                endpoint,
+                end: &end,
+            };
+            chains.extend(self.tree(&way, interfaces.names));
         }
         chains
+    }
+
+    fn skip_workloads(&self) -> impl Iterator<Item = Rule> {
+        self.workload_interfaces().map(|interface| {
+            Rule::when([Match::Out(interface)], Action::Return)
+                .note("Skip egress WHEP policy for traffic to local workload")
+        })
     }
 
     /// A chain with a rule for each interface; those that share one more letter than all do get a chain of their own.

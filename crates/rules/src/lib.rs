@@ -42,7 +42,7 @@ pub use chain_name::{
     profile_chain_name,
 };
 pub use config::Config;
-pub use dispatch::{HostDispatch, VerdictMap};
+pub use dispatch::{HostDispatch, HostInterfaces, VerdictMap};
 pub use endpoint::{TierGroups, Workload};
 pub use endpoint_mark::EndpointMarks;
 pub use fixed::{Hook, masquerade_ports};

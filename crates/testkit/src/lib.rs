@@ -1,4 +1,5 @@
-//! Real servers for tests: etcd and kube-apiserver, and the reference data that tests compare with.
+//! Real servers for tests: etcd and kube-apiserver, and the reference data that tests compare with; and [`net`]: nodes, pods
+//! and packets between them.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), tortie_testkit::Error> {
@@ -31,6 +32,7 @@ mod command;
 mod error;
 mod etcd;
 mod kube_api_server;
+pub mod net;
 mod server;
 mod vectors;
 

@@ -16,8 +16,8 @@ use tortie_rules::config::{
 };
 use tortie_rules::rule::{Rate, RateUnit};
 use tortie_rules::{
-    Chain, Dataplane, Direction, EndpointMarks, Hook, HostDispatch, IpVersion, PolicyGroup,
-    PolicyId, Renderer, SetLayout, Table, TierGroups, VerdictMap, Workload,
+    Chain, Dataplane, Direction, EndpointMarks, Hook, HostDispatch, HostInterfaces, IpVersion,
+    PolicyGroup, PolicyId, Renderer, SetLayout, Table, TierGroups, VerdictMap, Workload,
 };
 
 /// What a case asks for.
@@ -111,13 +111,17 @@ pub(crate) fn read(input: &Value, dataplane: Dataplane) -> Case {
                 "" => None,
                 name => Some(name),
             };
+            let interfaces = HostInterfaces {
+                names: &hosts,
+                default,
+            };
             chains = renderer.workload_dispatch_chains(&workloads);
             for which in [
                 HostDispatch::Filter,
                 HostDispatch::Mangle,
                 HostDispatch::Raw,
             ] {
-                chains.extend(renderer.host_dispatch_chains(which, &hosts, default));
+                chains.extend(renderer.host_dispatch_chains(which, interfaces, interfaces));
             }
             maps = renderer.workload_dispatch_maps(&workloads).into();
         }

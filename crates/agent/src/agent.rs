@@ -1,0 +1,164 @@
+//! The agent from start to end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use tokio::runtime::Handle;
+use tortie_kernel::poll::Waker;
+use tortie_store::Store;
+
+use crate::config::{Config, Resolved, Sources, resolve};
+use crate::derive::TooFewMarks;
+use crate::metrics::Metrics;
+use crate::node::{End, Node};
+use crate::server::Health;
+
+/// What an agent is started with.
+pub struct Options {
+    /// The node that it works for.
+    pub node: String,
+    /// Parameters of the environment.
+    pub environment: BTreeMap<String, String>,
+    /// Parameters of the file.
+    pub file: BTreeMap<String, String>,
+    /// The datastore.
+    pub store: Arc<dyn Store>,
+    /// The cluster that is the datastore, if one is.
+    pub cluster: Option<kube::Client>,
+    /// Where tasks that talk to the datastore run.
+    pub runtime: Handle,
+    /// Where endpoints that are up are told, in place of what the configuration says.
+    pub status_folder: Option<PathBuf>,
+}
+
+/// Ends an agent.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    is_stopped: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+/// Enforces on one machine what the datastore says. Runs on one thread, in the network namespace of that thread.
+pub struct Agent {
+    pub(crate) options: Options,
+    pub(crate) waker: Waker,
+    is_stopped: Arc<AtomicBool>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) started: Instant,
+    /// Called once, when everything is in force.
+    pub(crate) on_ready: Option<Box<dyn Fn() + Send>>,
+}
+
+/// Why an agent cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A parameter that it cannot do without is wrong.
+    #[error("{0}")]
+    Configuration(String),
+    /// The packet mark has too few bits.
+    #[error(transparent)]
+    Marks(#[from] TooFewMarks),
+    /// The data plane cannot be reached at all.
+    #[error(transparent)]
+    Dataplane(#[from] tortie_dataplane::Error),
+    /// Routes and interfaces cannot be reached at all.
+    #[error("routes and interfaces: {0}")]
+    Routes(#[from] tortie_kernel::route::Error),
+    /// The kernel does not tell of changes, or the thread cannot wait for them.
+    #[error("waiting for changes: {0}")]
+    Waiting(#[from] std::io::Error),
+}
+
+// === impl Stop ===
+
+impl Stop {
+    /// Ends the agent. The kernel keeps what it has.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+}
+
+// === impl Agent ===
+
+impl Agent {
+    /// An agent that has not started.
+    pub fn new(options: Options) -> Result<Self, Error> {
+        Ok(Self {
+            options,
+            waker: Waker::new()?,
+            is_stopped: Arc::new(AtomicBool::new(false)),
+            health: Arc::new(Health::new()),
+            metrics: Arc::new(Metrics::new()),
+            started: Instant::now(),
+            on_ready: None,
+        })
+    }
+
+    /// What ends it.
+    pub fn stop(&self) -> Stop {
+        Stop {
+            is_stopped: Arc::clone(&self.is_stopped),
+            waker: self.waker.clone(),
+        }
+    }
+
+    /// Whether it is alive and ready.
+    pub fn health(&self) -> &Arc<Health> {
+        &self.health
+    }
+
+    /// What it counts and measures.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// Calls this once everything is in force.
+    pub fn on_ready(&mut self, call: impl Fn() + Send + 'static) {
+        self.on_ready = Some(Box::new(call));
+    }
+
+    /// Runs until it is stopped, on the calling thread.
+    pub fn run(self) -> Result<(), Error> {
+        let mut sources = Sources {
+            environment: self.options.environment.clone(),
+            file: self.options.file.clone(),
+            ..Sources::default()
+        };
+        loop {
+            let resolved = resolve(&sources);
+            let config = usable(&resolved)?;
+            let node = Node::start(&self, config)?;
+            match node.run(&self, &mut sources)? {
+                End::Stopped => return Ok(()),
+                End::Restart => {
+                    tracing::info!("the configuration changed; starting again with the new one");
+                }
+            }
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+}
+
+/// The configuration, unless something in it must not be guessed.
+pub(crate) fn usable(resolved: &Resolved) -> Result<Config, Error> {
+    let mut fatal = Vec::new();
+    for problem in &resolved.problems {
+        if problem.fatal {
+            fatal.push(problem.to_string());
+        } else {
+            tracing::warn!("{problem}");
+        }
+    }
+    if !fatal.is_empty() {
+        return Err(Error::Configuration(fatal.join("\n")));
+    }
+    Ok(resolved.config.clone())
+}

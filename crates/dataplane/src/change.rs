@@ -1,0 +1,150 @@
+//! What a driver is asked to do: changes to chains, sets and maps of one IP version.
+
+use std::sync::Arc;
+
+use tortie_engine::message::Member;
+use tortie_rules::{Chain, Hook, Table};
+
+/// Names a chain of ours.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ChainKey {
+    /// Its table.
+    pub table: Table,
+    /// Its name, without the layer that nftables puts in front.
+    pub name: Arc<str>,
+}
+
+/// Changes that belong together. A driver makes them so that no packet sees a state between, as far as its part of the
+/// kernel can do that.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// This is all there should be: what else of ours is in the kernel is left over and goes.
+    pub is_full: bool,
+    /// The rules in the kernel's own chains; only in a full batch.
+    pub hooks: Vec<Hook>,
+    /// Changes to sets.
+    pub sets: Vec<SetChange>,
+    /// Chains that are new or changed, with all their rules.
+    pub chains: Vec<Chain>,
+    /// Chains that are not needed any more. Nothing refers to them once the batch is in.
+    pub removed_chains: Vec<ChainKey>,
+    /// Changes to maps, which only nftables has.
+    pub maps: Vec<MapChange>,
+}
+
+/// A change to a set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetChange {
+    /// Its name in the kernel.
+    pub name: Arc<str>,
+    /// What is in it.
+    pub kind: SetKind,
+    /// What changes.
+    pub change: Members,
+}
+
+/// What the members of a set are, and so how the kernel keeps them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SetKind {
+    /// Single addresses.
+    Addresses,
+    /// Networks, single addresses among them.
+    Networks,
+    /// Address, protocol and port.
+    Ports,
+}
+
+/// How the members of a set change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Members {
+    /// The set is new, or is to have these members and no others. They do not overlap in nftables.
+    All(Vec<Member>),
+    /// Some come and some go.
+    Delta {
+        /// Those that come; they were not there.
+        added: Vec<Member>,
+        /// Those that go; they were there.
+        removed: Vec<Member>,
+    },
+    /// The set goes. No rule that stays refers to it.
+    Gone,
+}
+
+/// A change to a map from interfaces to chains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MapChange {
+    /// The table whose layer it is in.
+    pub table: Table,
+    /// Its name, without the layer.
+    pub name: &'static str,
+    /// Interfaces that are new or that go to another chain now. In a full batch, all of them.
+    pub added: Vec<(Arc<str>, Arc<str>)>,
+    /// Interfaces that are gone, with the chains that they went to.
+    pub removed: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// Brings changes into one part of the kernel, for one IP version.
+pub trait Driver: Send {
+    /// Makes the changes. After a full batch, the kernel has what the batch says and nothing else of ours. After an
+    /// error, the next batch must be full.
+    fn apply(&mut self, batch: &Batch) -> Result<(), Error>;
+
+    /// Compares the kernel with a full batch, and changes nothing.
+    fn compare(&mut self, full: &Batch) -> Result<Vec<Drift>, Error>;
+
+    /// Whether the kernel still has what was applied. Cheaper than a comparison; may overlook what no rule of ours
+    /// refers to.
+    fn check(&mut self) -> Result<Vec<Drift>, Error>;
+}
+
+/// Something that is not in the kernel as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Drift {
+    /// What it is about: `chain filter-cali-tw-cali123`.
+    pub object: String,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+/// Why changes could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel refused a transaction of nftables.
+    #[error("nftables: {0}")]
+    Nftables(#[from] tortie_kernel::nft::Error),
+    /// A program that the iptables data plane drives failed.
+    #[error("{program}: {message}")]
+    Program {
+        /// The program.
+        program: String,
+        /// What it said.
+        message: String,
+    },
+}
+
+impl Batch {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        !self.is_full
+            && self.sets.is_empty()
+            && self.chains.is_empty()
+            && self.removed_chains.is_empty()
+            && self.maps.iter().all(MapChange::is_empty)
+    }
+}
+
+impl MapChange {
+    fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+}
+
+impl ChainKey {
+    /// The key of a chain.
+    pub fn of(chain: &Chain) -> Self {
+        Self {
+            table: chain.table,
+            name: Arc::clone(&chain.name),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The data plane: what the engine says must be enforced, brought into the kernel and kept there.
+//!
+//! A [`World`] takes the engine's messages and works out which chains, sets and maps change; a [`Driver`] makes
+//! the changes in the kernel, with nftables or with iptables.
+
+mod apply;
+mod change;
+pub mod iptables;
+mod local;
+pub mod nftables;
+mod world;
+
+pub use apply::{Dataplane, Done};
+pub use change::{
+    Batch, ChainKey, Driver, Drift, Error, MapChange, Members, SetChange, SetKind,
+};
+pub use local::{LocalNetwork, RouteOptions, WorkloadState};
+pub use world::{InterfaceState, Interfaces, World};

@@ -1,0 +1,108 @@
+//! Sets and maps, and their members as elements of the kernel.
+
+use std::sync::Arc;
+
+use tortie_engine::message::Member;
+use tortie_kernel::nft::{Element, Field, Key, Set, Value, Verdict};
+use tortie_rules::IpVersion;
+
+use crate::change::SetKind;
+
+/// A sum over elements that does not depend on their order, and how many they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Fingerprint {
+    sum: u64,
+    pub(super) count: usize,
+}
+
+impl Fingerprint {
+    pub(super) fn of<'a>(elements: impl IntoIterator<Item = &'a Element>) -> Self {
+        let mut fingerprint = Self::default();
+        for element in elements {
+            fingerprint.add(element);
+        }
+        fingerprint
+    }
+
+    pub(super) fn add(&mut self, element: &Element) {
+        self.sum = self.sum.wrapping_add(hash(element));
+        self.count += 1;
+    }
+
+    pub(super) fn remove(&mut self, element: &Element) {
+        self.sum = self.sum.wrapping_sub(hash(element));
+        self.count = self.count.saturating_sub(1);
+    }
+}
+
+fn hash(element: &Element) -> u64 {
+    let mut digest = Digest::new();
+    digest.write(element.first().as_bytes());
+    digest.write(element.last().as_bytes());
+    if let Some(verdict) = element.verdict() {
+        digest.write(format!("{verdict:?}").as_bytes());
+    }
+    digest.finish()
+}
+
+/// FNV-1a with a final mix: short, quick, and the same in every version of the program, which a digest that outlives
+/// the process must be.
+pub(super) struct Digest(u64);
+
+impl Digest {
+    pub(super) fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        // Keeps what was written apart from what follows.
+        self.0 = (self.0 ^ 0x100).wrapping_mul(0x0100_0000_01b3);
+    }
+
+    pub(super) fn finish(self) -> u64 {
+        let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ (mixed >> 29)
+    }
+}
+
+/// A set of one kind.
+pub(super) fn set(name: &str, kind: SetKind, ip_version: IpVersion) -> Set {
+    let address = match ip_version {
+        IpVersion::V4 => Field::Ipv4Addr,
+        IpVersion::V6 => Field::Ipv6Addr,
+    };
+    match kind {
+        SetKind::Addresses => Set::new(name, [address]),
+        SetKind::Networks => Set::interval(name, [address]),
+        SetKind::Ports => Set::new(name, [address, Field::InetProto, Field::InetService]),
+    }
+}
+
+/// A map from interfaces to chains.
+pub(super) fn map(name: &str) -> Set {
+    Set::verdict_map(name, [Field::Ifname])
+}
+
+/// A member as an element.
+pub(super) fn element(member: &Member) -> Element {
+    match member {
+        Member::Net(net) if net.prefix_len() == net.max_prefix_len() => {
+            Element::single(Value::address(net.addr()))
+        }
+        Member::Net(net) => Element::prefix(*net),
+        Member::Port(address, protocol, port) => Element::single(Key::concatenated(&[
+            Value::address(*address),
+            Value::byte(protocol.number()),
+            Value::network16(*port),
+        ])),
+    }
+}
+
+/// An interface of a map.
+pub(super) fn interface(name: &str, chain: &Arc<str>) -> Element {
+    let goto = Verdict::Goto(Arc::clone(chain));
+    Element::single(Value::interface(name)).with_verdict(goto)
+}

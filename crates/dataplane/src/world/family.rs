@@ -1,0 +1,481 @@
+//! What the kernel is told about one IP version.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use ipnet::IpNet;
+use tortie_engine::message::{HostEndpoint, HostEndpointId, PolicyId, SetId};
+use tortie_rules::rule::Action;
+use tortie_rules::{
+    ANY_INTERFACE, Chain, Config, Dataplane, EndpointMarks, Hook, HostDispatch, HostInterfaces,
+    IpVersion, Renderer, Table, TierGroups, Workload,
+};
+
+use crate::change::{Batch, MapChange};
+
+use super::chains::Chains;
+use super::endpoints::{GroupUse, Selectors, groups};
+use super::network::ProgrammedSets;
+use super::{Changed, World, needed_sets};
+
+/// What the kernel is told about one IP version.
+#[derive(Debug)]
+pub(super) struct Family {
+    pub(super) renderer: Renderer,
+    dataplane: Dataplane,
+    chains: Chains,
+    groups: GroupUse,
+    /// The chains of groups that each endpoint's chains refer to.
+    groups_of: HashMap<Arc<str>, Vec<(Table, Arc<str>)>>,
+    /// The chains of each endpoint.
+    chains_of: HashMap<Arc<str>, Vec<(Table, Arc<str>)>>,
+    /// Chains of policies and profiles that were rendered, by their names.
+    policy_chains: HashMap<Arc<PolicyId>, Vec<(Table, Arc<str>)>>,
+    profile_chains: HashMap<Arc<str>, Vec<(Table, Arc<str>)>>,
+    /// The chains that dispatch is made of now.
+    dispatch: BTreeSet<(Table, Arc<str>)>,
+    host_dispatch: BTreeSet<(Table, Arc<str>)>,
+    /// Interfaces in the maps of nftables.
+    mapped: BTreeSet<Arc<str>>,
+    hosts: BTreeSet<Arc<str>>,
+    fixed_sets: ProgrammedSets,
+    marks: EndpointMarks,
+}
+
+impl Family {
+    pub(super) fn new(renderer: Renderer, dataplane: Dataplane) -> Self {
+        let marks = EndpointMarks::new(&renderer.config().marks);
+        Self {
+            renderer,
+            dataplane,
+            chains: Chains::default(),
+            groups: GroupUse::default(),
+            groups_of: HashMap::new(),
+            chains_of: HashMap::new(),
+            policy_chains: HashMap::new(),
+            profile_chains: HashMap::new(),
+            dispatch: BTreeSet::new(),
+            host_dispatch: BTreeSet::new(),
+            mapped: BTreeSet::new(),
+            hosts: BTreeSet::new(),
+            fixed_sets: ProgrammedSets::default(),
+            marks,
+        }
+    }
+
+    pub(super) fn ip_version(&self) -> IpVersion {
+        self.renderer.ip_version()
+    }
+
+    pub(super) fn dataplane(&self) -> Dataplane {
+        self.dataplane
+    }
+
+    pub(super) fn set_config(&mut self, config: &Arc<Config>) {
+        self.renderer = Renderer::new(Arc::clone(config), self.dataplane, self.ip_version());
+    }
+
+    /// Nothing has been told yet.
+    pub(super) fn reset(&mut self) {
+        *self = Self::new(self.renderer.clone(), self.dataplane);
+    }
+
+    /// What changes, given what changed in the world.
+    pub(super) fn batch(&mut self, world: &World, changed: &Changed) -> Batch {
+        let version = self.ip_version();
+        let mut batch = Batch {
+            is_full: changed.everything,
+            ..Batch::default()
+        };
+        batch.sets = if changed.everything {
+            world.sets.everything(version, self.dataplane)
+        } else {
+            world.sets.changes(version, self.dataplane)
+        };
+        if changed.network || changed.everything {
+            let marked = world.marked_endpoints();
+            let which = needed_sets(self.renderer.config());
+            let wanted = world
+                .network
+                .fixed_sets(version, &world.interfaces, &marked, which);
+            let sets = self.fixed_sets.changes(wanted, version, self.dataplane);
+            batch.sets.extend(sets);
+            self.network_chains(world, &marked);
+        }
+        if changed.everything {
+            batch.hooks = self.renderer.hooks();
+            for chain in self.renderer.fixed_chains() {
+                self.chains.put(chain);
+            }
+        }
+        for id in &changed.policies {
+            self.policy(world, id);
+        }
+        for name in &changed.profiles {
+            self.profile(world, name);
+        }
+        for interface in &changed.workloads {
+            self.workload(world, interface);
+        }
+        if !changed.workloads.is_empty() || changed.everything {
+            self.workload_dispatch(world, changed.everything, &mut batch);
+        }
+        if changed.hosts || changed.everything {
+            self.host_endpoints(world);
+        }
+        if changed.everything {
+            self.chains.make_roots(&targets(&batch.hooks));
+        }
+        // What goes, in the reverse order.
+        for id in &changed.removed_policies {
+            if let Some(chains) = self.policy_chains.remove(id) {
+                self.remove_chains(chains);
+            }
+        }
+        for name in &changed.removed_profiles {
+            if let Some(chains) = self.profile_chains.remove(name) {
+                self.remove_chains(chains);
+            }
+        }
+        (batch.chains, batch.removed_chains) = self.chains.take_changes();
+        batch
+    }
+
+    fn remove_chains(&mut self, chains: impl IntoIterator<Item = (Table, Arc<str>)>) {
+        for (table, name) in chains {
+            self.chains.remove(table, &name);
+        }
+    }
+
+    fn policy(&mut self, world: &World, id: &Arc<PolicyId>) {
+        let Some(policy) = world.policies.get(id) else {
+            return;
+        };
+        let version = self.ip_version();
+        let layouts = &|set: &SetId| world.sets.layout(set, version);
+        let mut chains = Vec::new();
+        for table in world.tables_of(policy) {
+            chains.extend(self.renderer.policy_chains(*table, id, policy, layouts));
+        }
+        let names: Vec<_> = chains.iter().map(key).collect();
+        for chain in chains {
+            self.chains.put(chain);
+        }
+        if let Some(before) = self.policy_chains.insert(Arc::clone(id), names.clone()) {
+            let gone = before.into_iter().filter(|key| !names.contains(key));
+            self.remove_chains(gone.collect::<Vec<_>>());
+        }
+    }
+
+    fn profile(&mut self, world: &World, name: &Arc<str>) {
+        let Some(profile) = world.profiles.get(name) else {
+            return;
+        };
+        let version = self.ip_version();
+        let layouts = &|set: &SetId| world.sets.layout(set, version);
+        let mut names = Vec::new();
+        for table in world.profile_tables() {
+            for chain in self.renderer.profile_chains(*table, name, profile, layouts) {
+                names.push(key(&chain));
+                self.chains.put(chain);
+            }
+        }
+        self.profile_chains.insert(Arc::clone(name), names);
+    }
+
+    fn workload(&mut self, world: &World, interface: &Arc<str>) {
+        let Some(endpoint) = world.workloads.of_interface(interface) else {
+            self.endpoint_chains(interface, Vec::new(), Vec::new());
+            self.marks.release(interface);
+            return;
+        };
+        let selectors: Selectors<'_> = &|id| world.selector_of(id);
+        let tiers = groups(&endpoint.tiers, selectors);
+        let mut chains = self.renderer.workload_chains(Workload {
+            interface,
+            admin_up: endpoint.state == "active",
+            tiers: &tiers,
+            profiles: &endpoint.profile_ids,
+            qos: endpoint.qos_controls.as_ref(),
+        });
+        if self.renderer.config().ipvs {
+            let marked = self
+                .renderer
+                .endpoint_mark_chain(interface, &mut self.marks);
+            chains.push(marked);
+        }
+        let groups = self.group_chains(Table::Filter, &tiers);
+        self.endpoint_chains(interface, chains, groups);
+    }
+
+    fn group_chains(&self, table: Table, tiers: &[TierGroups]) -> Vec<Chain> {
+        let groups = tiers.iter();
+        let groups = groups.flat_map(|tier| tier.ingress.iter().chain(&tier.egress));
+        let groups = groups.filter(|group| !group.should_be_inlined());
+        groups
+            .map(|group| self.renderer.group_chain(table, group))
+            .collect()
+    }
+
+    /// Puts the chains of an endpoint, and removes those that it does not have any more.
+    fn endpoint_chains(&mut self, owner: &Arc<str>, chains: Vec<Chain>, groups: Vec<Chain>) {
+        let mut new_groups = Vec::with_capacity(groups.len());
+        for group in groups {
+            let (table, name) = key(&group);
+            if self.groups.add(table, &name) {
+                self.chains.put(group);
+            }
+            new_groups.push((table, name));
+        }
+        let mut names = Vec::with_capacity(chains.len());
+        for chain in chains {
+            names.push(key(&chain));
+            // With nftables it is a map that leads to them.
+            match self.dataplane {
+                Dataplane::Nftables => self.chains.put_root(chain),
+                Dataplane::Iptables => self.chains.put(chain),
+            }
+        }
+        let before = if names.is_empty() {
+            self.chains_of.remove(owner)
+        } else {
+            self.chains_of.insert(Arc::clone(owner), names.clone())
+        };
+        let gone = before
+            .into_iter()
+            .flatten()
+            .filter(|key| !names.contains(key));
+        self.remove_chains(gone.collect::<Vec<_>>());
+        let before = if new_groups.is_empty() {
+            self.groups_of.remove(owner)
+        } else {
+            self.groups_of.insert(Arc::clone(owner), new_groups)
+        };
+        for (table, name) in before.into_iter().flatten() {
+            if self.groups.remove(table, &name) {
+                self.chains.remove(table, &name);
+            }
+        }
+    }
+
+    fn workload_dispatch(&mut self, world: &World, everything: bool, batch: &mut Batch) {
+        let now: BTreeSet<Arc<str>> = world.workloads.interfaces().cloned().collect();
+        if now == self.mapped && !everything {
+            return;
+        }
+        let names: Vec<&str> = now.iter().map(|name| &**name).collect();
+        let chains = self.renderer.workload_dispatch_chains(&names);
+        let keys: BTreeSet<_> = chains.iter().map(key).collect();
+        let is_map = self.dataplane == Dataplane::Nftables;
+        for chain in chains {
+            // The chains around maps never change.
+            if !is_map || everything {
+                self.chains.put(chain);
+            }
+        }
+        let gone: Vec<_> = self.dispatch.difference(&keys).cloned().collect();
+        self.remove_chains(gone);
+        self.dispatch = keys;
+        if is_map {
+            let before = std::mem::take(&mut self.mapped);
+            let added: Vec<&str> = now.difference(&before).map(|name| &**name).collect();
+            let removed: Vec<&str> = before.difference(&now).map(|name| &**name).collect();
+            let added = self.renderer.workload_dispatch_maps(&added);
+            let removed = self.renderer.workload_dispatch_maps(&removed);
+            for (added, removed) in added.into_iter().zip(removed) {
+                let elements = |elements: Vec<(String, Arc<str>)>| {
+                    let elements = elements.into_iter();
+                    elements.map(|(name, chain)| (name.into(), chain)).collect()
+                };
+                batch.maps.push(MapChange {
+                    table: added.table,
+                    name: added.name,
+                    added: elements(added.elements),
+                    removed: elements(removed.elements),
+                });
+            }
+        }
+        self.mapped = now;
+        self.mark_dispatch(world);
+    }
+
+    fn mark_dispatch(&mut self, world: &World) {
+        if !self.renderer.config().ipvs {
+            return;
+        }
+        let workloads: Vec<&str> = world.workloads.interfaces().map(|name| &**name).collect();
+        let hosts: Vec<&str> = self.hosts.iter().map(|name| &**name).collect();
+        let chains =
+            self.renderer
+                .endpoint_mark_dispatch_chains(&workloads, &hosts, &mut self.marks);
+        for chain in chains {
+            self.chains.put(chain);
+        }
+    }
+
+    fn host_endpoints(&mut self, world: &World) {
+        let by_interface = &world.hosts_by_interface.by_interface;
+        let gone: Vec<Arc<str>> = self
+            .hosts
+            .iter()
+            .filter(|name| !by_interface.contains_key(*name))
+            .cloned()
+            .collect();
+        let mut filter = Vec::new();
+        let mut untracked = Vec::new();
+        let mut pre_dnat = Vec::new();
+        for (interface, id) in by_interface {
+            let Some(host) = world.hosts.get(id) else {
+                continue;
+            };
+            filter.push(&**interface);
+            if !host.untracked_tiers.is_empty() {
+                if &**interface == ANY_INTERFACE {
+                    tracing::warn!(
+                        endpoint = %id.endpoint_id,
+                        "untracked policies do not apply to a host endpoint for all interfaces"
+                    );
+                } else {
+                    untracked.push(&**interface);
+                }
+            }
+            if !host.pre_dnat_tiers.is_empty() {
+                pre_dnat.push(&**interface);
+            }
+        }
+        for interface in by_interface.keys() {
+            self.host_endpoint(world, interface, by_interface);
+        }
+        for interface in gone {
+            self.endpoint_chains(&interface, Vec::new(), Vec::new());
+        }
+        self.hosts = by_interface.keys().cloned().collect();
+        let mut keys = BTreeSet::new();
+        for (which, from, to) in [
+            (HostDispatch::Filter, &filter, &filter),
+            (HostDispatch::Mangle, &pre_dnat, &filter),
+            (HostDispatch::Raw, &untracked, &untracked),
+        ] {
+            let (from_names, from_default) = split_default(from);
+            let (to_names, to_default) = split_default(to);
+            let from = HostInterfaces {
+                names: &from_names,
+                default: from_default,
+            };
+            let to = HostInterfaces {
+                names: &to_names,
+                default: to_default,
+            };
+            for chain in self.renderer.host_dispatch_chains(which, from, to) {
+                keys.insert(key(&chain));
+                self.chains.put(chain);
+            }
+        }
+        let gone: Vec<_> = self.host_dispatch.difference(&keys).cloned().collect();
+        self.remove_chains(gone);
+        self.host_dispatch = keys;
+        self.mark_dispatch(world);
+    }
+
+    fn host_endpoint(
+        &mut self,
+        world: &World,
+        interface: &Arc<str>,
+        by_interface: &BTreeMap<Arc<str>, HostEndpointId>,
+    ) {
+        let host = by_interface
+            .get(interface)
+            .and_then(|id| world.hosts.get(id));
+        let Some(host): Option<&HostEndpoint> = host.map(|host| &**host) else {
+            return;
+        };
+        let selectors: Selectors<'_> = &|id| world.selector_of(id);
+        let (normal, forward) = (
+            groups(&host.tiers, selectors),
+            groups(&host.forward_tiers, selectors),
+        );
+        let profiles = &host.profile_ids;
+        let renderer = &self.renderer;
+        let mut chains = renderer.host_filter_chains(interface, &normal, &forward, profiles);
+        chains.push(renderer.host_mangle_egress_chain(interface, &normal, profiles));
+        let mut group_chains = self.group_chains(Table::Filter, &normal);
+        group_chains.extend(self.group_chains(Table::Filter, &forward));
+        group_chains.extend(self.group_chains(Table::Mangle, &normal));
+        if !host.pre_dnat_tiers.is_empty() {
+            let tiers = groups(&host.pre_dnat_tiers, selectors);
+            chains.push(renderer.host_mangle_ingress_chain(interface, &tiers));
+            group_chains.extend(self.group_chains(Table::Mangle, &tiers));
+        }
+        if !host.untracked_tiers.is_empty() {
+            let tiers = groups(&host.untracked_tiers, selectors);
+            chains.extend(renderer.host_raw_chains(interface, &tiers));
+            group_chains.extend(self.group_chains(Table::Raw, &tiers));
+        }
+        if renderer.config().ipvs {
+            let marked = self
+                .renderer
+                .endpoint_mark_chain(interface, &mut self.marks);
+            chains.push(marked);
+        }
+        self.endpoint_chains(interface, chains, group_chains);
+    }
+
+    fn network_chains(&mut self, world: &World, marked: &BTreeMap<IpAddr, u8>) {
+        let version = self.ip_version();
+        let renderer = &self.renderer;
+        let nat = renderer.nat_outgoing_chain(world.network.masquerades(version));
+        let (dnat, snat) = world.floating_addresses(version);
+        let floating = [
+            renderer.floating_dnat_chain(&dnat),
+            renderer.floating_snat_chain(&snat),
+        ];
+        let blocked = renderer.blocked_cidrs_chain(&world.network.service_cidrs());
+        let spoofing: Vec<(&str, IpNet)> = world
+            .workloads
+            .active()
+            .flat_map(|(interface, endpoint)| {
+                let prefixes = endpoint.allow_spoofed_source_prefixes.iter();
+                prefixes.map(|prefix| (&**interface, *prefix))
+            })
+            .collect();
+        let spoofing = renderer.spoofing_chain(spoofing);
+        let of_version = marked
+            .iter()
+            .filter(|(address, _)| address.is_ipv4() == (version == IpVersion::V4));
+        let dscp = renderer.dscp_chain(of_version.map(|(address, value)| (*address, *value)));
+        for chain in floating.into_iter().chain([nat, blocked, spoofing, dscp]) {
+            self.chains.put_if_different(chain);
+        }
+    }
+}
+
+/// The chains that hooks lead to.
+fn targets(hooks: &[Hook]) -> Vec<(Table, Arc<str>)> {
+    let mut targets = Vec::new();
+    for hook in hooks {
+        let actions = hook
+            .first
+            .iter()
+            .chain(&hook.last)
+            .flat_map(|rule| &rule.actions);
+        targets.extend(actions.filter_map(|action| match action {
+            Action::Jump(target) => Some((hook.table, Arc::clone(target))),
+            _ => None,
+        }));
+    }
+    targets
+}
+
+fn key(chain: &Chain) -> (Table, Arc<str>) {
+    (chain.table, Arc::clone(&chain.name))
+}
+
+/// Takes the name that stands for all other interfaces from among the others.
+fn split_default<'a>(names: &[&'a str]) -> (Vec<&'a str>, Option<&'a str>) {
+    let is_default = |name: &&&str| **name == ANY_INTERFACE;
+    let default = names.iter().find(is_default).copied();
+    let others = names.iter().filter(|name| !is_default(name)).copied();
+    (others.collect(), default)
+}

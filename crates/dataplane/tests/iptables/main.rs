@@ -1,0 +1,11 @@
+//! The iptables driver against the real programs, both kinds of iptables and both IP versions, each test in network
+//! namespaces of its own.
+
+mod changes;
+mod choosing;
+mod drift;
+mod errors;
+mod hooks;
+mod sets;
+mod support;
+mod writing;

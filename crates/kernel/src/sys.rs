@@ -1,0 +1,22 @@
+//! System calls: the only place with `unsafe`.
+#![expect(unsafe_code, reason = "system calls take and fill memory")]
+
+mod netlink_socket;
+
+use std::io;
+
+pub(crate) use netlink_socket::NetlinkSocket;
+
+/// Moves the calling thread into a new network namespace.
+pub(crate) fn leave_network_namespace() -> io::Result<()> {
+    // SAFETY: the call takes no pointers and changes the calling thread alone.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) })
+}
+
+/// Turns the return value of a call that gives nothing but success into a result.
+fn check(returned: libc::c_int) -> io::Result<()> {
+    if returned < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}

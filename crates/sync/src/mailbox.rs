@@ -1,0 +1,275 @@
+//! Where all caches leave what is new, and the consumer takes all of it at once.
+//!
+//! One state per object waits, the newest. An object that came and went before the consumer heard of it does not wait at
+//! all, so that what waits is bounded by the objects there are and those that the consumer knows.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use crate::object::{Delta, Name, State, Topic};
+use crate::status::Status;
+use crate::syncer::Wake;
+
+pub(crate) struct Mailbox {
+    waiting: Mutex<Waiting>,
+    filled: Condvar,
+    notify: Notify,
+    wake: Option<Wake>,
+}
+
+/// Everything that waited, in the order in which the objects first changed.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) status: Status,
+    pub(crate) objects: Vec<(Topic, Name, State)>,
+}
+
+struct Waiting {
+    objects: HashMap<(Topic, Name), Newest>,
+    /// Counts the objects that waited.
+    arrivals: u64,
+    /// The status of each cache.
+    statuses: Vec<Status>,
+    /// The status that the consumer was told last.
+    told: Status,
+}
+
+struct Newest {
+    arrival: u64,
+    /// Whether the consumer has been told that it exists.
+    is_told: bool,
+    state: State,
+}
+
+// === impl Mailbox ===
+
+impl Mailbox {
+    /// A mailbox for so many caches, none of which is in sync.
+    pub(crate) fn new(caches: usize, wake: Option<Wake>) -> Self {
+        Self {
+            waiting: Mutex::new(Waiting {
+                objects: HashMap::new(),
+                arrivals: 0,
+                statuses: vec![Status::default(); caches],
+                told: Status::default(),
+            }),
+            filled: Condvar::new(),
+            notify: Notify::new(),
+            wake,
+        }
+    }
+
+    /// Leaves what a cache has learnt of its topic, and the status that it has afterwards.
+    pub(crate) fn post(&self, cache: usize, topic: Topic, deltas: Vec<Delta>, status: Status) {
+        let mut waiting = self.lock();
+        let was_empty = waiting.is_empty();
+        waiting.objects.reserve(deltas.len());
+        for delta in deltas {
+            waiting.add(topic, delta);
+        }
+        if let Some(part) = waiting.statuses.get_mut(cache) {
+            *part = status;
+        }
+        let is_filled = was_empty && !waiting.is_empty();
+        drop(waiting);
+        if is_filled {
+            self.filled.notify_one();
+            self.notify.notify_one();
+            if let Some(wake) = &self.wake {
+                wake();
+            }
+        }
+    }
+
+    /// Takes all that waits; nothing if nothing does.
+    pub(crate) fn take(&self) -> Option<Taken> {
+        self.lock().take()
+    }
+
+    /// Waits until there is something, and takes it.
+    pub(crate) async fn receive(&self) -> Taken {
+        loop {
+            if let Some(taken) = self.take() {
+                return taken;
+            }
+            self.notify.notified().await;
+        }
+    }
+
+    /// Like [`Mailbox::receive`], on a thread that may block, and only for so long.
+    pub(crate) fn receive_timeout(&self, timeout: Duration) -> Option<Taken> {
+        let start = Instant::now();
+        let mut waiting = self.lock();
+        loop {
+            if let Some(taken) = waiting.take() {
+                return Some(taken);
+            }
+            let left = timeout.checked_sub(start.elapsed())?;
+            let waited = self.filled.wait_timeout(waiting, left);
+            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Waiting ===
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.status() == self.told
+    }
+
+    fn status(&self) -> Status {
+        Status::merged(&self.statuses)
+    }
+
+    fn add(&mut self, topic: Topic, delta: Delta) {
+        let Delta {
+            name,
+            is_new,
+            state,
+        } = delta;
+        match self.objects.entry((topic, name)) {
+            Entry::Occupied(entry) if !entry.get().is_told && matches!(state, State::Absent) => {
+                entry.remove();
+            }
+            Entry::Occupied(mut entry) => entry.get_mut().state = state,
+            Entry::Vacant(entry) => {
+                entry.insert(Newest {
+                    arrival: self.arrivals,
+                    is_told: !is_new,
+                    state,
+                });
+                self.arrivals += 1;
+            }
+        }
+    }
+
+    fn take(&mut self) -> Option<Taken> {
+        if self.is_empty() {
+            return None;
+        }
+        self.told = self.status();
+        let mut objects: Vec<_> = std::mem::take(&mut self.objects).into_iter().collect();
+        objects.sort_unstable_by_key(|(_, newest)| newest.arrival);
+        let objects = objects
+            .into_iter()
+            .map(|((topic, name), newest)| (topic, name, newest.state));
+        Some(Taken {
+            status: self.told,
+            objects: objects.collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use Status::{InSync, ResyncInProgress};
+
+    fn delta(name: &str, is_new: bool, state: State) -> Delta {
+        let name = Name::new("", name);
+        Delta {
+            name,
+            is_new,
+            state,
+        }
+    }
+
+    fn put(name: &str, is_new: bool, content: &str) -> Delta {
+        delta(name, is_new, State::Unreadable(content.to_owned()))
+    }
+
+    fn post(mailbox: &Mailbox, deltas: Vec<Delta>) {
+        mailbox.post(0, Topic::Service, deltas, InSync);
+    }
+
+    #[track_caller]
+    fn check(mailbox: &Mailbox, status: Status, expected: &[(&str, &str)]) {
+        let taken = mailbox.take().unwrap();
+        assert_eq!(taken.status, status);
+        let objects: Vec<_> = taken
+            .objects
+            .iter()
+            .map(|(_, name, state)| {
+                let content = match state {
+                    State::Unreadable(content) => content,
+                    _ => "gone",
+                };
+                (name.name(), content)
+            })
+            .collect();
+        assert_eq!(objects, expected);
+        assert!(mailbox.take().is_none());
+    }
+
+    #[test]
+    fn the_newest_state_waits_in_the_place_of_the_first() {
+        let mailbox = Mailbox::new(2, None);
+        assert!(mailbox.take().is_none());
+        post(&mailbox, vec![put("a", true, "1"), put("b", true, "1")]);
+        post(&mailbox, vec![put("c", true, "1"), put("a", false, "2")]);
+        check(
+            &mailbox,
+            ResyncInProgress,
+            &[("a", "2"), ("b", "1"), ("c", "1")],
+        );
+    }
+
+    #[test]
+    fn what_the_consumer_never_heard_of_does_not_wait_when_it_is_gone() {
+        let mailbox = Mailbox::new(1, None);
+        post(&mailbox, vec![put("a", true, "1")]);
+        check(&mailbox, InSync, &[("a", "1")]);
+        let gone = |name| delta(name, false, State::Absent);
+        for _ in 0..3 {
+            post(&mailbox, vec![gone("a"), put("b", true, "1"), gone("b")]);
+            post(&mailbox, vec![put("a", true, "2")]);
+        }
+        check(&mailbox, InSync, &[("a", "2")]);
+        post(&mailbox, vec![gone("a")]);
+        post(&mailbox, vec![put("a", true, "3"), gone("a")]);
+        check(&mailbox, InSync, &[("a", "gone")]);
+        post(&mailbox, vec![put("b", true, "1"), gone("b")]);
+        assert!(mailbox.take().is_none());
+    }
+
+    #[test]
+    fn the_consumer_is_woken_once_for_all_that_waits() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&calls);
+        let wake: Wake = Arc::new(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
+        let mailbox = Mailbox::new(1, Some(wake));
+        post(&mailbox, vec![]);
+        post(&mailbox, vec![put("a", true, "1")]);
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+        check(&mailbox, InSync, &[("a", "1")]);
+        post(&mailbox, vec![]);
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+        post(&mailbox, vec![put("a", false, "2")]);
+        assert_eq!(calls.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_blocked_thread_is_woken() {
+        let mailbox = Mailbox::new(1, None);
+        assert!(mailbox.receive_timeout(Duration::from_millis(1)).is_none());
+        std::thread::scope(|scope| {
+            let consumer = scope.spawn(|| mailbox.receive_timeout(Duration::from_mins(1)));
+            post(&mailbox, vec![put("a", true, "1")]);
+            assert_eq!(consumer.join().unwrap().unwrap().objects.len(), 1);
+        });
+    }
+}

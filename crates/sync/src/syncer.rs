@@ -1,0 +1,223 @@
+//! What a consumer sees of all this.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use tortie_api::{Kind, Path, Problems};
+use tortie_engine::Update;
+use tortie_engine::convert::{Converter, ObjectProblem};
+use tortie_store::{Key, Store};
+
+use crate::backoff::Pace;
+use crate::cache::Cache;
+use crate::counters::Counters;
+use crate::mailbox::{Mailbox, Taken};
+use crate::object::{Name, State, Topic};
+use crate::source::Source;
+use crate::source::kubernetes::KubernetesSource;
+use crate::source::store::StoreSource;
+use crate::status::Status;
+
+/// The kinds that a node's agent follows, besides services and what is behind them.
+const AGENT_KINDS: [Kind; 19] = [
+    Kind::BgpConfiguration,
+    Kind::BgpPeer,
+    Kind::ClusterInformation,
+    Kind::FelixConfiguration,
+    Kind::GlobalNetworkPolicy,
+    Kind::GlobalNetworkSet,
+    Kind::HostEndpoint,
+    Kind::IpPool,
+    Kind::IpamBlock,
+    Kind::LiveMigration,
+    Kind::NetworkPolicy,
+    Kind::NetworkSet,
+    Kind::Node,
+    Kind::Profile,
+    Kind::StagedGlobalNetworkPolicy,
+    Kind::StagedKubernetesNetworkPolicy,
+    Kind::StagedNetworkPolicy,
+    Kind::Tier,
+    Kind::WorkloadEndpoint,
+];
+
+/// Called when something begins to wait for the consumer. It must not block.
+pub type Wake = Arc<dyn Fn() + Send + Sync>;
+
+/// What to follow, and how.
+#[derive(Clone)]
+pub struct Config {
+    /// The kinds of resources.
+    pub kinds: Vec<Kind>,
+    /// The cluster whose services and endpoint slices are followed too.
+    pub cluster: Option<kube::Client>,
+    /// How long to wait where something fails.
+    pub pace: Pace,
+    /// Wakes a consumer that waits for several things at once, and then calls [`Syncer::try_recv`].
+    pub wake: Option<Wake>,
+}
+
+/// What changed since the batch before, at least one object or the status.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// The status once the updates are applied.
+    pub status: Status,
+    /// The new states of objects, in the order in which these first changed.
+    pub updates: Vec<Update>,
+    /// What is wrong with objects that are therefore absent, or absent in part. Said once for each of their versions.
+    pub problems: Vec<ObjectProblem>,
+}
+
+/// Follows a datastore until it is dropped.
+pub struct Syncer {
+    mailbox: Arc<Mailbox>,
+    counters: Arc<Counters>,
+    converter: Converter,
+    /// Dropped with the rest, which ends them.
+    _caches: JoinSet<()>,
+}
+
+// === impl Config ===
+
+impl Config {
+    /// What a node's agent follows. `cluster` is the cluster that is the datastore, if one is.
+    pub fn for_agent(cluster: Option<kube::Client>) -> Self {
+        Self {
+            kinds: AGENT_KINDS.to_vec(),
+            cluster,
+            pace: Pace::default(),
+            wake: None,
+        }
+    }
+
+    fn sources(&self, store: &Arc<dyn Store>) -> Vec<(Topic, Box<dyn Source>)> {
+        let mut sources: Vec<(Topic, Box<dyn Source>)> = Vec::new();
+        for kind in &self.kinds {
+            let source = StoreSource::new(Arc::clone(store), *kind);
+            sources.push((Topic::Kind(*kind), Box::new(source)));
+        }
+        if let Some(cluster) = &self.cluster {
+            let services = KubernetesSource::services(cluster);
+            sources.push((Topic::Service, Box::new(services)));
+            let slices = KubernetesSource::endpoint_slices(cluster);
+            sources.push((Topic::EndpointSlice, Box::new(slices)));
+        }
+        sources
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("kinds", &self.kinds)
+            .field("cluster", &self.cluster.is_some())
+            .field("pace", &self.pace)
+            .field("wake", &self.wake.is_some())
+            .finish()
+    }
+}
+
+// === impl Syncer ===
+
+impl Syncer {
+    /// Starts to follow a datastore, all kinds at once, with tasks on this runtime.
+    pub fn start(store: &Arc<dyn Store>, config: &Config, runtime: &Handle) -> Self {
+        let sources = config.sources(store);
+        let mailbox = Arc::new(Mailbox::new(sources.len(), config.wake.clone()));
+        let counters = Arc::new(Counters::default());
+        let mut caches = JoinSet::new();
+        for (index, (topic, source)) in sources.into_iter().enumerate() {
+            let (mailbox, counters) = (Arc::clone(&mailbox), Arc::clone(&counters));
+            let pace = config.pace.clone();
+            let cache = Cache::new(index, topic, source, mailbox, counters, pace);
+            caches.spawn_on(cache.run(), runtime);
+        }
+        Self {
+            mailbox,
+            counters,
+            converter: Converter::new(),
+            _caches: caches,
+        }
+    }
+
+    /// Waits for what is new and takes all of it. Nothing is lost if the wait is given up.
+    pub async fn recv(&mut self) -> Batch {
+        let taken = self.mailbox.receive().await;
+        self.convert(taken)
+    }
+
+    /// Like [`Syncer::recv`], on a thread that may block; nothing if nothing comes in time.
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Option<Batch> {
+        let taken = self.mailbox.receive_timeout(timeout)?;
+        Some(self.convert(taken))
+    }
+
+    /// Takes what is new; nothing if nothing is.
+    pub fn try_recv(&mut self) -> Option<Batch> {
+        let taken = self.mailbox.take()?;
+        Some(self.convert(taken))
+    }
+
+    /// What happened so far, in numbers.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    fn convert(&mut self, taken: Taken) -> Batch {
+        let mut batch = Batch {
+            status: taken.status,
+            updates: Vec::with_capacity(taken.objects.len()),
+            problems: Vec::new(),
+        };
+        for (topic, name, state) in taken.objects {
+            match state {
+                State::Resource(mut resource) => {
+                    resource.set_read_defaults();
+                    let converted = self.converter.set(&resource);
+                    batch.updates.extend(converted.updates);
+                    batch.problems.extend(converted.problems);
+                }
+                State::Update(update) => batch.updates.push(*update),
+                State::Absent => self.remove(topic, &name, &mut batch.updates),
+                State::Unreadable(reason) => {
+                    self.remove(topic, &name, &mut batch.updates);
+                    batch.problems.extend(problems(topic, &name, reason));
+                }
+            }
+        }
+        batch
+    }
+
+    fn remove(&mut self, topic: Topic, name: &Name, updates: &mut Vec<Update>) {
+        match topic {
+            Topic::Kind(kind) => {
+                let removed = self.converter.remove(kind, name.namespace(), name.name());
+                updates.extend(removed);
+            }
+            Topic::Service => updates.push(Update::Service(name.to_object_name(), None)),
+            Topic::EndpointSlice => {
+                updates.push(Update::EndpointSlice(name.to_object_name(), None));
+            }
+        }
+    }
+}
+
+fn problems(topic: Topic, name: &Name, reason: String) -> Vec<ObjectProblem> {
+    let (namespace, name) = (name.namespace(), name.name());
+    let object = match topic {
+        Topic::Kind(kind) => Key::namespaced(kind, namespace, name).to_string(),
+        Topic::Service | Topic::EndpointSlice => format!("{topic}({namespace}/{name})"),
+    };
+    let mut problems = Problems::default();
+    problems.add_missing(&Path::ROOT, reason);
+    let problems = problems.iter().cloned();
+    problems
+        .map(|problem| ObjectProblem {
+            object: object.clone(),
+            problem,
+        })
+        .collect()
+}

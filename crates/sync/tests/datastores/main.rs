@@ -1,0 +1,13 @@
+//! Following real datastores: what the consumer is told adds up to what they hold, also when they fail.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod embedded;
+mod etcd;
+mod faults;
+mod faulty_store;
+mod kubernetes;
+mod proxy;
+mod random;
+mod scenario;
+mod world;
