@@ -1,5 +1,6 @@
 //! The command line: what can be asked, with help and examples.
 
+mod agent;
 mod why;
 
 use std::ffi::OsString;
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+pub(crate) use agent::Agent;
 pub(crate) use why::{IpVersion, Why, WhyOutput};
 
 const EXAMPLES: &str = "\
@@ -100,6 +102,8 @@ pub(crate) enum Command {
     Selector(Selector),
     /// Tell whether a connection is allowed or denied, and why.
     Why(Box<Why>),
+    /// Enforce on this machine what the datastore says.
+    Agent(Agent),
     /// Play a recording of the engine's input and print what it tells the data plane.
     Replay(Replay),
     /// Show the version of this program and of the cluster.

@@ -1,5 +1,6 @@
 //! The commands, one file each, and what they have in common: errors, exit codes and the connection.
 
+mod agent;
 mod completion;
 mod convert;
 mod crds;
@@ -67,6 +68,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Crds(args) => crds::run(&args),
         Command::Selector(args) => selector::run(&args),
         Command::Why(args) => why::run(&args, &global).await,
+        Command::Agent(args) => agent::run(&args, &global).await,
         Command::Replay(args) => replay::run(&args),
         Command::Version(args) => version::run(&args, &global).await,
         Command::Completion(args) => completion::run(&args),

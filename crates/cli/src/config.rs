@@ -7,7 +7,7 @@
 mod connect;
 mod settings;
 
-pub(crate) use connect::{connect, open};
+pub(crate) use connect::{Connection, connect, open};
 pub(crate) use settings::Settings;
 
 /// The file that calicoctl reads unless told otherwise.

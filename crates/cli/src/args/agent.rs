@@ -1,0 +1,34 @@
+//! Arguments of `agent`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+const EXAMPLES: &str = "\
+Parameters are those of Calico's node agent, from the first of these that has a value:
+  FELIX_<PARAMETER> in the environment, the parameter file, FelixConfiguration node.<node>,
+  a FelixConfiguration with a nodeSelector, FelixConfiguration default.
+
+Examples:
+  tortie agent                                        enforce on this machine what the datastore says
+  FELIX_NFTABLESMODE=Disabled tortie agent            with iptables instead of nftables
+  tortie agent --explain-config                       which parameters hold here, and where they come from
+  FELIX_HEALTHENABLED=true tortie agent --log-level info";
+
+/// Arguments of `agent`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Agent {
+    /// Name of this node [default: FELIX_FELIXHOSTNAME, NODENAME or the name of the machine].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// File with parameters.
+    #[arg(long, value_name = "FILE", default_value = "/etc/calico/felix.cfg")]
+    pub(crate) parameter_file: PathBuf,
+    /// Print every parameter with its value and where that comes from, and exit.
+    #[arg(long)]
+    pub(crate) explain_config: bool,
+    /// Folder for the files that tell which endpoints are up [default: EndpointStatusPathPrefix].
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) status_folder: Option<PathBuf>,
+}

@@ -1,0 +1,165 @@
+//! `tortie agent`: enforces on this machine what the datastore says.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use tokio::signal::unix::{SignalKind, signal};
+use tortie_agent::config::{self as parameters, Sources, explain, resolve};
+use tortie_agent::{Agent, Options};
+use tortie_engine::{Engine, Message};
+use tortie_sync::{Status, Syncer};
+
+use crate::args;
+use crate::args::Global;
+use crate::config::{Connection, open};
+
+/// What a file without the right name is not: an error.
+const DEFAULT_FILE: &str = "/etc/calico/felix.cfg";
+
+/// Runs until a signal ends it.
+pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode> {
+    let environment = parameters::from_environment(std::env::vars_os());
+    let file = read_file(&args.parameter_file)?;
+    let node = node_name(args.node.as_deref(), &environment)?;
+    let connection = open(global).await?;
+    if args.explain_config {
+        return explain_config(&node, environment, file, connection).await;
+    }
+    let agent = Agent::new(Options {
+        node,
+        environment,
+        file,
+        store: connection.client.store().clone(),
+        cluster: connection.cluster,
+        runtime: tokio::runtime::Handle::current(),
+        status_folder: args.status_folder.clone(),
+    })?;
+    let stop = agent.stop();
+    let mut thread = tokio::task::spawn_blocking(move || agent.run());
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let outcome = tokio::select! {
+        outcome = &mut thread => outcome,
+        _ = terminate.recv() => { stop.stop(); thread.await }
+        _ = interrupt.recv() => { stop.stop(); thread.await }
+    };
+    outcome.context("the agent ended unexpectedly")??;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The name of the node: given, of the environment, or the machine's.
+pub(crate) fn node_name(
+    given: Option<&str>,
+    environment: &BTreeMap<String, String>,
+) -> Result<String> {
+    if let Some(name) = given {
+        return Ok(name.to_owned());
+    }
+    let felix = environment.get("felixhostname").cloned();
+    let name = felix.or_else(|| std::env::var("NODENAME").ok());
+    if let Some(name) = name.filter(|name| !name.is_empty()) {
+        return Ok(name);
+    }
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .context("the name of this machine could not be read; give --node")?;
+    match name.trim() {
+        "" | "(none)" => bail!("this machine has no name; give --node"),
+        name => Ok(name.to_lowercase()),
+    }
+}
+
+fn read_file(path: &Path) -> Result<BTreeMap<String, String>> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error)
+            if error.kind() == std::io::ErrorKind::NotFound && path == Path::new(DEFAULT_FILE) =>
+        {
+            return Ok(BTreeMap::new());
+        }
+        Err(error) => {
+            return Err(error).with_context(|| format!("{} could not be read", path.display()));
+        }
+    };
+    parameters::from_file(&text).with_context(|| format!("{} is not right", path.display()))
+}
+
+async fn explain_config(
+    node: &str,
+    environment: BTreeMap<String, String>,
+    file: BTreeMap<String, String>,
+    connection: Connection,
+) -> Result<ExitCode> {
+    let mut sources = Sources {
+        environment,
+        file,
+        ..Sources::default()
+    };
+    datastore_parameters(node, connection, &mut sources).await;
+    let resolved = resolve(&sources);
+    let mut out = std::io::stdout().lock();
+    let rows = explain(&resolved);
+    let width = |text: fn(&parameters::Explained) -> usize| rows.iter().map(text).max();
+    let names = width(|row| row.name.len()).unwrap_or_default();
+    let values = width(|row| row.value.len().min(40)).unwrap_or_default();
+    writeln!(
+        out,
+        "{:names$}  {:values$}  {:28}  MEANING",
+        "PARAMETER", "VALUE", "FROM"
+    )?;
+    for row in &rows {
+        let origin = row.origin.to_string();
+        let note = if row.acted_on {
+            ""
+        } else {
+            " (not acted on)"
+        };
+        writeln!(
+            out,
+            "{:names$}  {:values$}  {origin:28}  {}{note}",
+            row.name, row.value, row.meaning
+        )?;
+    }
+    for problem in &resolved.problems {
+        writeln!(anstream::stderr(), "{problem}")?;
+    }
+    Ok(if resolved.is_fatal() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// What the datastore says about a node's parameters.
+async fn datastore_parameters(node: &str, connection: Connection, sources: &mut Sources) {
+    let config = tortie_sync::Config {
+        kinds: vec![
+            tortie_api::Kind::FelixConfiguration,
+            tortie_api::Kind::ClusterInformation,
+            tortie_api::Kind::Node,
+        ],
+        ..tortie_sync::Config::for_agent(None)
+    };
+    let store = connection.client.store();
+    let mut syncer = Syncer::start(store, &config, &tokio::runtime::Handle::current());
+    let mut engine = Engine::new(tortie_engine::Config::for_node(node));
+    loop {
+        let batch = syncer.recv().await;
+        for update in &batch.updates {
+            engine.on_update(update);
+        }
+        if batch.status == Status::InSync {
+            break;
+        }
+    }
+    engine.on_in_sync();
+    for message in engine.flush() {
+        if let Message::ConfigUpdate(update) = message {
+            sources.global = update.global;
+            sources.selected = update.selected;
+            sources.node = update.node;
+        }
+    }
+}
