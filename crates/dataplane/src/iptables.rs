@@ -25,7 +25,7 @@ use self::rules::Rules;
 use self::sets::Sets;
 use self::variant::Tools;
 pub use self::variant::{Backend, Variant};
-use crate::{Batch, Driver, Drift, Error};
+use crate::{Batch, Drift, Driver, Error};
 
 /// How long to wait for the lock if no time is given: without waiting, programs fail when another runs.
 const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,7 +1,8 @@
 //! What the node asks of the kernel: nftables over netlink, with no helper program and no C library.
 //!
-//! [`nft`] speaks to the packet filter; [`link`] and [`route`] to the routing, and [`monitor`] hears of its changes;
-//! [`sysctl`] makes settings; [`poll`] waits for several things at once; [`namespace`] runs code in a network namespace of its own.
+//! [`nft`] speaks to the packet filter, [`link`] and [`route`] to the routing, whose changes [`monitor`] hears of;
+//! [`sysctl`] makes settings; [`poll`] waits for several things at once; [`namespace`] runs code in a network namespace
+//! of its own.
 //!
 //! # Invariants
 //! - All `unsafe` is in the private module `sys`.

@@ -114,7 +114,11 @@ impl Socket {
         let Some(mut link) = self.get(libc::RTM_GETLINK, ask, read_link)? else {
             return Ok(None);
         };
-        let addresses = self.addresses(Some(link.index))?;
+        let addresses = match self.addresses(Some(link.index)) {
+            // It went meanwhile.
+            Err(error) if error.is_missing() => return Ok(None),
+            other => other?,
+        };
         link.addresses = addresses.into_iter().map(|(_, address)| address).collect();
         Ok(Some(link))
     }

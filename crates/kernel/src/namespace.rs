@@ -1,10 +1,26 @@
-//! Network namespaces of a thread's own.
+//! Namespaces of a thread's own, and of programs that are started.
 
+use std::fs::File;
 use std::io;
 use std::panic;
+use std::path::Path;
+use std::process::Command;
 use std::thread;
 
 use crate::sys;
+
+/// The calling thread's network namespace.
+const OWN: &str = "/proc/thread-self/ns/net";
+
+/// What a program has to itself besides its network and its mounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Users {
+    /// Nothing: it keeps the rights that its user has. Needs `CAP_SYS_ADMIN`.
+    Shared,
+    /// Its user is root there, with all rights over what belongs to it alone. Needs no rights, but not every system lets
+    /// everybody do this.
+    Own,
+}
 
 /// Runs `work` on a new thread in a new, empty network namespace, and waits for it.
 ///
@@ -22,4 +38,110 @@ pub fn run_in_new<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
             .join()
             .unwrap_or_else(|payload| panic::resume_unwind(payload))
     })
+}
+
+/// Moves the calling thread, for as long as it lives, into a new, empty network namespace, and gives a file of that.
+///
+/// Threads and programs that it starts are in that namespace too. Needs `CAP_SYS_ADMIN`.
+pub fn move_to_new() -> io::Result<File> {
+    sys::leave_network_namespace()?;
+    File::open(OWN)
+}
+
+/// Lets a program start in network and mount namespaces of its own. When it ends, however it ends, they end with it.
+///
+/// Starting it fails with the kernel's error if the rights for that are missing.
+pub fn isolate(command: &mut Command, users: Users) {
+    sys::unshare_before_exec(command, users == Users::Own);
+}
+
+/// Whether the calling process has root's identity, if not all its rights.
+pub fn is_root() -> bool {
+    sys::effective_user() == 0
+}
+
+/// Lets the kernel kill the calling process when the thread that started it ends.
+///
+/// That thread may have ended before: the caller must then look whether its parent is still the one that it expects.
+pub fn end_with_parent() -> io::Result<()> {
+    sys::end_with_parent()
+}
+
+/// Makes an empty folder in memory of one that exists. Only the calling process's own mount namespace sees it, and it is
+/// gone when that ends.
+pub fn mount_own_memory(folder: &Path) -> io::Result<()> {
+    sys::keep_mounts_private()?;
+    sys::mount_memory(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+    use std::process::{Command, Stdio};
+
+    use super::{Users, isolate, move_to_new};
+
+    fn namespaces_of(command: &mut Command) -> String {
+        let output = command
+            .args([
+                "/proc/self/ns/net",
+                "/proc/self/ns/mnt",
+                "/proc/self/ns/user",
+            ])
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("readlink");
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    #[track_caller]
+    fn check(users: Users, expected_own: [bool; 3]) {
+        let outside = namespaces_of(&mut Command::new("readlink"));
+        let mut command = Command::new("readlink");
+        isolate(&mut command, users);
+        let inside = namespaces_of(&mut command);
+        let is_own: Vec<bool> = outside
+            .lines()
+            .zip(inside.lines())
+            .map(|(outside, inside)| outside != inside)
+            .collect();
+        assert_eq!(is_own, expected_own, "{users:?}");
+    }
+
+    #[test]
+    fn a_program_gets_namespaces_of_its_own() {
+        check(Users::Shared, [true, true, false]);
+        check(Users::Own, [true, true, true]);
+    }
+
+    #[test]
+    fn whoever_starts_a_program_is_root_among_users_of_its_own() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "id -u; id -g; cat /proc/self/uid_map"]);
+        isolate(&mut command, Users::Own);
+        let output = command.output().expect("sh");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(words[..3], ["0", "0", "0"], "{text}");
+        assert_eq!(words[4..], ["1"], "{text}");
+    }
+
+    #[test]
+    fn a_thread_moves_and_its_threads_with_it() {
+        let inode = |path| std::fs::metadata(path).expect("a namespace").ino();
+        let before = inode("/proc/thread-self/ns/net");
+        let moved = std::thread::spawn(move || {
+            let file = move_to_new().expect("a namespace");
+            let inner = std::thread::spawn(move || inode("/proc/thread-self/ns/net"));
+            (
+                file.metadata().expect("a namespace").ino(),
+                inner.join().expect("a thread"),
+            )
+        });
+        let (moved, inner) = moved.join().expect("a thread");
+        assert_eq!(moved, inner);
+        assert_ne!(moved, before);
+        assert_eq!(inode("/proc/thread-self/ns/net"), before);
+    }
 }

@@ -2,10 +2,14 @@
 #![expect(unsafe_code, reason = "system calls take and fill memory")]
 
 mod netlink_socket;
+mod own_namespaces;
 
 use std::io;
 
 pub(crate) use netlink_socket::NetlinkSocket;
+pub(crate) use own_namespaces::{
+    effective_user, end_with_parent, keep_mounts_private, mount_memory, unshare_before_exec,
+};
 
 /// Moves the calling thread into a new network namespace.
 pub(crate) fn leave_network_namespace() -> io::Result<()> {

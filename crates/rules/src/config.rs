@@ -354,7 +354,13 @@ mod tests {
     fn bits_are_taken_from_the_mask_from_the_lowest_on() {
         let marks = Marks::default();
         assert_eq!(
-            [marks.accept, marks.pass, marks.drop, marks.scratch0, marks.scratch1],
+            [
+                marks.accept,
+                marks.pass,
+                marks.drop,
+                marks.scratch0,
+                marks.scratch1
+            ],
             [0x10000, 0x20000, 0x40000, 0x80000, 0x10_0000]
         );
         assert_eq!((marks.wireguard, marks.endpoint), (0, 0xffe0_0000));

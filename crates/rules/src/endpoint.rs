@@ -242,7 +242,7 @@ impl Renderer {
 
     fn disabled_endpoint(&self, shape: &Shape<'_>) -> Chain {
         let name = self.endpoint_chain(shape.chain, shape.interface);
-        let rule = Rule::always(self.deny()).note("Endpoint admin disabled");
+        let rule = Rule::always(self.deny_in(shape.table).action()).note("Endpoint admin disabled");
         Chain::new(shape.table, name, vec![rule])
     }
 
@@ -251,7 +251,7 @@ impl Renderer {
         let mut rules = Vec::new();
         self.packet_rate(shape, &mut rules);
         if shape.purpose != Purpose::Untracked {
-            self.known_connections(&shape.allow, &mut rules);
+            self.known_connections(shape, &mut rules);
         }
         connection_limit(shape, &mut rules);
         if let Some(failsafe) = shape.failsafe {
@@ -280,15 +280,16 @@ impl Renderer {
         Chain::new(shape.table, name, rules)
     }
 
-    fn known_connections(&self, allow: &Action, rules: &mut Vec<Rule>) {
+    fn known_connections(&self, shape: &Shape<'_>, rules: &mut Vec<Rule>) {
         let known = || [Match::State(State::Established)];
-        if *allow != Action::Accept {
+        if shape.allow != Action::Accept {
             let mark = Action::SetMark(self.config.marks.accept);
             rules.push(Rule::when(known(), mark));
         }
-        rules.push(Rule::when(known(), allow.clone()));
+        rules.push(Rule::when(known(), shape.allow.clone()));
         if !self.config.disable_conntrack_invalid {
-            rules.push(Rule::when([Match::State(State::Invalid)], self.deny()));
+            let deny = self.deny_in(shape.table).action();
+            rules.push(Rule::when([Match::State(State::Invalid)], deny));
         }
     }
 
@@ -348,10 +349,11 @@ impl Renderer {
             rules.push(Rule::when(not_passed(), report));
         }
         if drops {
-            rules.push(Rule::when(not_passed(), self.deny()).note(format!(
+            let deny = self.deny_in(shape.table);
+            rules.push(Rule::when(not_passed(), deny.action()).note(format!(
                 "End of tier {}. {} if no policies passed packet",
                 tier.name,
-                self.config.deny.verb()
+                deny.verb()
             )));
         }
     }
@@ -379,8 +381,9 @@ impl Renderer {
             let report = Action::Nflog(nflog::group(shape.direction), prefix);
             rules.push(Rule::always(report));
         }
-        let verb = self.config.deny.verb();
-        rules.push(Rule::always(self.deny()).note(format!("{verb} if no profiles matched")));
+        let deny = self.deny_in(shape.table);
+        let note = format!("{} if no profiles matched", deny.verb());
+        rules.push(Rule::always(deny.action()).note(note));
     }
 
     fn packet_rate(&self, shape: &Shape<'_>, rules: &mut Vec<Rule>) {

@@ -37,6 +37,7 @@ impl Renderer {
                 id,
                 tier: &policy.tier,
                 untracked: policy.untracked,
+                table,
             };
             let name = policy_chain_name(id, direction, self.dataplane);
             Chain::new(table, name, self.rules(rules, &owner, direction, layouts))
@@ -56,7 +57,7 @@ impl Renderer {
         layouts: Layouts<'_>,
     ) -> [Chain; 2] {
         let chain = |direction, rules| {
-            let owner = Owner::Profile { name };
+            let owner = Owner::Profile { name, table };
             let chain = profile_chain_name(name, direction, self.dataplane);
             Chain::new(table, chain, self.rules(rules, &owner, direction, layouts))
         };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tortie_engine::message::SetId;
 
-use crate::config::{Config, Wireguard};
-use crate::rule::{Action, Interface, Match, Rule, Side};
+use crate::config::{Config, Deny, Wireguard};
+use crate::rule::{Action, Interface, Match, Rule, Side, Table};
 use crate::{Dataplane, EndpointChain, IpVersion, endpoint_chain_name, ip_set_name};
 
 /// Turns messages into chains, for one data plane and one IP version.
@@ -82,8 +82,17 @@ impl Renderer {
         self.dataplane == Dataplane::Nftables
     }
 
+    /// What denies a packet in the filter table.
     pub(crate) fn deny(&self) -> Action {
-        self.config.deny.action()
+        self.deny_in(Table::Filter).action()
+    }
+
+    /// How packets are denied in a table. The kernel answers the sender in the filter table alone.
+    pub(crate) fn deny_in(&self, table: Table) -> Deny {
+        match table {
+            Table::Filter => self.config.deny,
+            _ => Deny::Drop,
+        }
     }
 
     pub(crate) fn allow(&self) -> Action {

@@ -68,7 +68,8 @@ impl<'a> ChainEdit<'a> {
             None => How::Rewrite,
             Some(found) => {
                 let pairs = found.iter().zip(lines);
-                let is_same = |(hash, line): &(&RuleHash, &Line)| **hash == RuleHash::new(&line.hash);
+                let is_same =
+                    |(hash, line): &(&RuleHash, &Line)| **hash == RuleHash::new(&line.hash);
                 let same = pairs.take_while(is_same).count();
                 if same == found.len() {
                     match lines.len() {
@@ -124,7 +125,11 @@ impl HookEdit<'_> {
         if self.is_appended {
             foreign.chain(first).chain(last).eq(found.iter().copied())
         } else {
-            first.into_iter().chain(foreign).chain(last).eq(found.iter().copied())
+            first
+                .into_iter()
+                .chain(foreign)
+                .chain(last)
+                .eq(found.iter().copied())
         }
     }
 

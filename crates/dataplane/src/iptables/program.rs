@@ -81,13 +81,16 @@ impl Program {
         command
             .args(arguments)
             .env("LC_ALL", "C")
-            .stdin(Stdio::piped())
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         if let Some(lock_file) = &self.lock_file {
             command.env(LOCK_FILE_VARIABLE, lock_file);
         }
-        let mut child = command.spawn()?;
+        if input.is_empty() {
+            return command.output();
+        }
+        let mut child = command.stdin(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take();
         thread::scope(|scope| {
             // The program may print before it has read all: neither side may wait for the other.

@@ -3,6 +3,7 @@
 mod drift;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -111,7 +112,7 @@ impl Rules {
         };
         for (chain, lines) in self.chain_lines(&full.chains) {
             let table = wanted.tables.entry(chain.table).or_default();
-            table.insert(chain.name.clone(), hashes(&lines));
+            table.insert(Arc::clone(&chain.name), hashes(&lines));
         }
         self.differences(&wanted)
     }
@@ -128,12 +129,16 @@ impl Rules {
             let found = self.read(table)?;
             let chains = wanted.tables.get(&table).unwrap_or(&nothing);
             drift::of_chains(table, chains, &found.chains, &mut drift);
-            drift::of_hooks(table, &self.hook_edits(table, &wanted.hooks, &found), &mut drift);
+            drift::of_hooks(
+                table,
+                &self.hook_edits(table, &wanted.hooks, &found),
+                &mut drift,
+            );
         }
         Ok(drift)
     }
 
-    fn write(&mut self, rendered: &Rendered<'_>) -> Result<(), Error> {
+    fn write(&self, rendered: &Rendered<'_>) -> Result<(), Error> {
         let mut pause = WRITE_PAUSE;
         let mut is_sure = rendered.hooks.is_none();
         for attempt in 0.. {
@@ -157,18 +162,26 @@ impl Rules {
     }
 
     /// The input for all tables that change; from what is known, if that is sure, or else from what the kernel says.
-    fn input(&mut self, rendered: &Rendered<'_>, is_sure: bool) -> Result<String, Error> {
+    ///
+    /// What the kernel says does not become what is known, or else nobody would notice the damage that others did.
+    fn input(&self, rendered: &Rendered<'_>, is_sure: bool) -> Result<String, Error> {
         let mut input = String::new();
+        let nothing = Chains::new();
         for table in Table::ALL {
             if !rendered.touches(table) {
                 continue;
             }
-            let mut saved = SavedTable::default();
-            if !is_sure {
-                saved = self.read(table)?;
-                self.known.tables.insert(table, std::mem::take(&mut saved.chains));
-            }
-            let edit = self.table_edit(table, rendered, &saved);
+            let saved = if is_sure {
+                SavedTable::default()
+            } else {
+                self.read(table)?
+            };
+            let found = if is_sure {
+                self.known.tables.get(&table).unwrap_or(&nothing)
+            } else {
+                &saved.chains
+            };
+            let edit = self.table_edit(table, rendered, found, &saved);
             edit.write(self.tools.variant, &mut input);
         }
         Ok(input)
@@ -178,11 +191,13 @@ impl Rules {
         &self,
         table: Table,
         rendered: &'a Rendered<'_>,
+        found: &Chains,
         saved: &'a SavedTable,
     ) -> TableEdit<'a> {
-        let nothing = Chains::new();
-        let found = self.known.tables.get(&table).unwrap_or(&nothing);
-        let chains = rendered.chains.iter().filter(|(chain, _)| chain.table == table);
+        let chains = rendered
+            .chains
+            .iter()
+            .filter(|(chain, _)| chain.table == table);
         let chains = chains.map(|(chain, lines)| {
             let found = found.get(&chain.name).map(|hashes| &**hashes);
             ChainEdit::new(&chain.name, found, lines, self.tools.variant)
@@ -196,7 +211,10 @@ impl Rules {
         } else {
             let keys = rendered.removed.iter().filter(|key| key.table == table);
             let present = keys.filter(|key| found.contains_key(&key.name));
-            (Vec::new(), present.map(|key| key.name.clone()).collect())
+            (
+                Vec::new(),
+                present.map(|key| Arc::clone(&key.name)).collect(),
+            )
         };
         TableEdit {
             table,
@@ -262,7 +280,7 @@ impl Rules {
         }
         for (chain, lines) in &rendered.chains {
             let table = self.known.tables.entry(chain.table).or_default();
-            table.insert(chain.name.clone(), hashes(lines));
+            table.insert(Arc::clone(&chain.name), hashes(lines));
         }
         for key in rendered.removed {
             if let Some(table) = self.known.tables.get_mut(&key.table) {
@@ -273,7 +291,9 @@ impl Rules {
 
     fn chain_lines<'a>(&self, chains: &'a [Chain]) -> Vec<(&'a Chain, Vec<Line>)> {
         let chains = chains.iter();
-        chains.map(|chain| (chain, lines(chain, self.ip_version))).collect()
+        chains
+            .map(|chain| (chain, lines(chain, self.ip_version)))
+            .collect()
     }
 
     fn hook_lines(&self, hooks: &[Hook]) -> Vec<HookLines> {

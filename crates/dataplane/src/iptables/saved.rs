@@ -92,8 +92,12 @@ impl SavedTable {
         let chains = chains.into_iter();
         let hooked = hooked.into_iter();
         Ok(Self {
-            chains: chains.map(|(name, hashes)| (name.into(), hashes.into())).collect(),
-            hooked: hooked.map(|(name, chain)| (name.to_owned(), chain)).collect(),
+            chains: chains
+                .map(|(name, hashes)| (name.into(), hashes.into()))
+                .collect(),
+            hooked: hooked
+                .map(|(name, chain)| (name.to_owned(), chain))
+                .collect(),
         })
     }
 }
@@ -103,7 +107,9 @@ fn first_word(text: &str) -> &str {
 }
 
 fn is_ours(chain: &str) -> bool {
-    CHAIN_PREFIXES.iter().any(|prefix| chain.starts_with(prefix))
+    CHAIN_PREFIXES
+        .iter()
+        .any(|prefix| chain.starts_with(prefix))
 }
 
 /// The hash in the first comment that has one.
@@ -121,7 +127,8 @@ fn hash_in(rule: &str) -> Option<RuleHash> {
 /// Whether a rule without a hash, in a chain that is not ours, was put there by a former version.
 fn is_old(rule: &str, table: Table) -> bool {
     let mut words = rule.split(' ');
-    let leads_to_us = words.any(|word| matches!(word, "-j" | "-g")) && words.next().is_some_and(is_ours);
+    let leads_to_us =
+        words.any(|word| matches!(word, "-j" | "-g")) && words.next().is_some_and(is_ours);
     let is_masquerading = table == Table::Nat
         && rule.starts_with("POSTROUTING ")
         && (rule.contains(OLD_MASQUERADING_SET) || rule == OLD_MASQUERADING);

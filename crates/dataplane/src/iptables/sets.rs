@@ -78,7 +78,9 @@ impl Sets {
         let mut saved = HashMap::new();
         if batch.is_full {
             saved = self.read()?;
-            let known = saved.iter().map(|(name, set)| (Arc::clone(name), self.known_from(set)));
+            let known = saved
+                .iter()
+                .map(|(name, set)| (Arc::clone(name), self.known_from(set)));
             self.known = known.collect();
         }
         let mut script = Script::default();
@@ -120,9 +122,10 @@ impl Sets {
         let is_done = self.restore(script.text()).is_ok();
         for name in doomed {
             // The first that fails keeps the others from being tried.
-            let done = match is_done {
-                true => Ok(()),
-                false => self.ipset.run(&["destroy", "-exist", name], "").map(drop),
+            let done = if is_done {
+                Ok(())
+            } else {
+                self.ipset.run(&["destroy", "-exist", name], "").map(drop)
             };
             match done {
                 Ok(()) => drop(self.known.remove(name)),
@@ -143,7 +146,13 @@ impl Sets {
             };
             let wanted = fitting(members, self.ip_version);
             let found = found.remove(&change.name);
-            drift::of_set(&change.name, change.kind, &wanted, found.as_ref(), &mut drift);
+            drift::of_set(
+                &change.name,
+                change.kind,
+                &wanted,
+                found.as_ref(),
+                &mut drift,
+            );
         }
         drift.extend(found.keys().map(|name| drift::left_over(name)));
         Ok(drift)
@@ -288,7 +297,8 @@ impl Sets {
     fn read_one_by_one(&self) -> Result<String, Failure> {
         let names = self.ipset.run(&["list", "-name"], "")?;
         let ours = names.lines().filter(|name| is_ours(name, self.ip_version));
-        ours.map(|name| self.ipset.run(&["save", name], "")).collect()
+        ours.map(|name| self.ipset.run(&["save", name], ""))
+            .collect()
     }
 
     fn restore(&self, script: &str) -> Result<(), Failure> {
@@ -298,7 +308,9 @@ impl Sets {
             let Err(failure) = self.ipset.run(&["restore", "-exist"], script) else {
                 return Ok(());
             };
-            let is_passing = PASSING_TROUBLE.iter().any(|words| failure.message.contains(words));
+            let is_passing = PASSING_TROUBLE
+                .iter()
+                .any(|words| failure.message.contains(words));
             if retries == 0 || !is_passing {
                 return Err(failure);
             }

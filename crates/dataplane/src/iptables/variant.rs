@@ -135,7 +135,9 @@ fn detect() -> Variant {
         }
     }
     let [legacy, nft] = Variant::BOTH.map(|variant| rules(all(variant)));
-    let is_loaded = [IpVersion::V4, IpVersion::V6].into_iter().any(is_legacy_loaded);
+    let is_loaded = [IpVersion::V4, IpVersion::V6]
+        .into_iter()
+        .any(is_legacy_loaded);
     if legacy > nft || (legacy == nft && is_loaded) {
         Variant::Legacy
     } else {
@@ -201,7 +203,9 @@ fn variant_of(version: &str) -> Variant {
 
 /// The number in `iptables-restore v1.8.9 (legacy)`.
 fn number_of(version: &str) -> Option<[u32; 3]> {
-    let number = version.split_whitespace().find_map(|word| word.strip_prefix('v'))?;
+    let number = version
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix('v'))?;
     let mut parts = number.split('.').map(|part| part.parse().ok());
     let mut next = || parts.next().unwrap_or(Some(0));
     Some([next()?, next()?, next()?])
@@ -216,7 +220,10 @@ mod tests {
         let version = "iptables-restore v1.8.9 (nf_tables)\n";
         assert_eq!(number_of(version), Some([1, 8, 9]));
         assert_eq!(variant_of(version), Variant::Nft);
-        assert_eq!(variant_of("iptables-restore v1.8.9 (legacy)"), Variant::Legacy);
+        assert_eq!(
+            variant_of("iptables-restore v1.8.9 (legacy)"),
+            Variant::Legacy
+        );
         assert_eq!(number_of("iptables v1.6"), Some([1, 6, 0]));
         assert_eq!(variant_of("iptables v1.6.1"), Variant::Legacy);
         assert_eq!(number_of("what"), None);

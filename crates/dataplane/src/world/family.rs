@@ -182,7 +182,9 @@ impl Family {
                 self.chains.put(chain);
             }
         }
-        self.profile_chains.insert(Arc::clone(name), names);
+        let before = self.profile_chains.insert(Arc::clone(name), names.clone());
+        let gone = before.into_iter().flatten().filter(|key| !names.contains(key));
+        self.remove_chains(gone.collect::<Vec<_>>());
     }
 
     fn workload(&mut self, world: &World, interface: &Arc<str>) {

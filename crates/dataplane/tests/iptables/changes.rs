@@ -41,12 +41,21 @@ fn chains_grow_shrink_and_change_at_any_place() {
         ];
         for marks in contents {
             let rules: Vec<_> = marks.iter().copied().map(mark).collect();
-            driver.apply(&chains(vec![filter("cali-a", rules)])).unwrap();
+            driver
+                .apply(&chains(vec![filter("cali-a", rules)]))
+                .unwrap();
             assert_eq!(driver.check().unwrap(), [], "{marks:?}");
             let rules = node.rules(Table::Filter);
             let written = rules.iter().filter(|rule| rule.contains("-A cali-a "));
             let written: Vec<_> = written
-                .map(|rule| rule.split("--mark 0x").nth(1).unwrap().split('/').next().unwrap())
+                .map(|rule| {
+                    rule.split("--mark 0x")
+                        .nth(1)
+                        .unwrap()
+                        .split('/')
+                        .next()
+                        .unwrap()
+                })
                 .map(|mark| u32::from_str_radix(mark, 16).unwrap())
                 .collect();
             assert_eq!(written, marks);
@@ -59,7 +68,10 @@ fn rules_that_are_appended_leave_the_others_alone() {
     everywhere(|node| {
         let mut driver = node.driver_with(&full(node));
         let marked = node.mark_rules(Table::Filter);
-        let change = filter("cali-FORWARD", vec![jump("cali-a"), jump("cali-b"), mark(1)]);
+        let change = filter(
+            "cali-FORWARD",
+            vec![jump("cali-a"), jump("cali-b"), mark(1)],
+        );
         driver.apply(&chains(vec![change])).unwrap();
         assert_eq!(node.written_rules(Table::Filter, &marked), 1);
     });
@@ -98,10 +110,19 @@ fn what_is_left_over_stays_until_a_full_batch() {
     everywhere(|node| {
         let mut driver = node.driver_with(&full(node));
         node.iptables("-N cali-stranger");
-        driver.apply(&chains(vec![filter("cali-a", vec![mark(2)])])).unwrap();
-        assert!(node.chains(Table::Filter).contains(&"cali-stranger".to_owned()));
+        driver
+            .apply(&chains(vec![filter("cali-a", vec![mark(2)])]))
+            .unwrap();
+        assert!(
+            node.chains(Table::Filter)
+                .contains(&"cali-stranger".to_owned())
+        );
         driver.apply(&full(node)).unwrap();
-        assert!(!node.chains(Table::Filter).contains(&"cali-stranger".to_owned()));
+        assert!(
+            !node
+                .chains(Table::Filter)
+                .contains(&"cali-stranger".to_owned())
+        );
     });
 }
 
@@ -129,8 +150,12 @@ fn a_change_goes_in_although_others_changed_the_chain() {
         let mut driver = node.driver_with(&full(node));
         // The rule that is to be replaced is not there any more.
         node.iptables("-F cali-a");
+        node.iptables("-F cali-b");
         let change = filter("cali-a", vec![mark(1), mark(2), mark(64)]);
         driver.apply(&chains(vec![change])).unwrap();
         assert_eq!(node.targets(Table::Filter, "cali-a").len(), 3);
+        let damage = driver.check().unwrap();
+        assert_eq!(damage[0].object, "chain filter-cali-b");
+        assert_eq!(damage.len(), 1);
     });
 }

@@ -15,7 +15,9 @@ const OTHER_V4: [(&str, Variant); 2] = [
 ];
 
 fn chosen(ip_version: IpVersion) -> Variant {
-    IptablesDriver::new(&Options::new(ip_version)).unwrap().variant()
+    IptablesDriver::new(&Options::new(ip_version))
+        .unwrap()
+        .variant()
 }
 
 #[track_caller]
@@ -53,8 +55,14 @@ fn the_one_with_more_rules() {
 
 #[test]
 fn the_one_that_the_kubelet_uses_whatever_the_rules() {
-    check(&[("iptables-legacy", RULE), ("ip6tables-nft", HINT)], Variant::Nft);
-    check(&[("iptables-nft", RULE), ("iptables-legacy", CANARY)], Variant::Legacy);
+    check(
+        &[("iptables-legacy", RULE), ("ip6tables-nft", HINT)],
+        Variant::Nft,
+    );
+    check(
+        &[("iptables-nft", RULE), ("iptables-legacy", CANARY)],
+        Variant::Legacy,
+    );
 }
 
 #[test]

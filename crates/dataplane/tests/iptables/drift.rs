@@ -1,6 +1,6 @@
 //! What others did to our rules and sets is found and repaired.
 
-use tortie_dataplane::{Driver as _, Drift};
+use tortie_dataplane::{Drift, Driver as _};
 
 use crate::support::{Node, everywhere, full, run};
 
@@ -43,7 +43,11 @@ fn damaged_chains() {
             &["-D cali-a 1"],
             &[["filter-cali-a", "differs from rule 1 on"]],
         );
-        check(node, &["-X cali-empty"], &[["filter-cali-empty", "is missing"]]);
+        check(
+            node,
+            &["-X cali-empty"],
+            &[["filter-cali-empty", "is missing"]],
+        );
         check(
             node,
             &["-t nat -F", "-t nat -X"],
@@ -73,12 +77,18 @@ fn damaged_sets() {
         };
         assert_eq!(
             driver.check().unwrap(),
-            [drift(&set, "has 2 members instead of 3"), drift(&unused, "is missing")]
+            [
+                drift(&set, "has 2 members instead of 3"),
+                drift(&unused, "is missing")
+            ]
         );
         assert_eq!(
             driver.compare(&batch).unwrap(),
             [
-                drift(&set, &format!("lacks {one}, {two}; should not have {other}")),
+                drift(
+                    &set,
+                    &format!("lacks {one}, {two}; should not have {other}")
+                ),
                 drift(&unused, "is missing")
             ]
         );

@@ -38,7 +38,11 @@ fn a_set_that_is_missing_is_named() {
         let mut driver = node.driver_with(&full(node));
         let change = chains(vec![filter("cali-a", vec![node.drop_from("absent")])]);
         let set = node.set_name("absent");
-        refused(&mut driver, &change, &["doesn't exist", &format!("--match-set {set} src")]);
+        refused(
+            &mut driver,
+            &change,
+            &["doesn't exist", &format!("--match-set {set} src")],
+        );
     });
 }
 

@@ -1,14 +1,18 @@
 //! Sets.
 
+use tortie_dataplane::iptables::Variant;
 use tortie_dataplane::{Driver as _, Members, SetKind};
 use tortie_engine::message::{Member, PortProtocol};
 use tortie_rules::IpVersion;
 
-use crate::support::{Node, everywhere, full, members, run, set_names, sets};
+use crate::support::{Node, everywhere, full, members, run, set_names, sets, with_both_versions};
 
 fn initial_value(set: &str) -> String {
     let text = run("ipset", &["list", "-t", set], "");
-    let header = text.lines().find(|line| line.starts_with("Header:")).unwrap();
+    let header = text
+        .lines()
+        .find(|line| line.starts_with("Header:"))
+        .unwrap();
     header.split(' ').next_back().unwrap().to_owned()
 }
 
@@ -38,13 +42,17 @@ fn a_set_in_use_is_replaced_at_once() {
         let mut driver = node.driver_with(&full(node));
         let set = node.set_name("set");
         let before = initial_value(&set);
-        driver.apply(&sets(vec![node.networks("set", 20..30)])).unwrap();
+        driver
+            .apply(&sets(vec![node.networks("set", 20..30)]))
+            .unwrap();
         assert_eq!(members(&set).len(), 10);
         assert_ne!(initial_value(&set), before, "another set took its place");
         assert_eq!(set_names(), [&*set]);
         assert_eq!(driver.check().unwrap(), []);
         let now = initial_value(&set);
-        driver.apply(&sets(vec![node.networks("set", 20..30)])).unwrap();
+        driver
+            .apply(&sets(vec![node.networks("set", 20..30)]))
+            .unwrap();
         assert_eq!(initial_value(&set), now);
     });
 }
@@ -91,15 +99,22 @@ fn all_kinds_hold_their_members_and_no_others() {
             node.set("all", SetKind::Networks, Members::All(all.to_vec())),
         ]);
         node.driver_with(&batch);
-        let [ports, hosts, all] = ["ports", "hosts", "all"].map(|name| members(&node.set_name(name)));
+        let [ports, hosts, all] =
+            ["ports", "hosts", "all"].map(|name| members(&node.set_name(name)));
         match node.ip_version {
             IpVersion::V4 => {
-                assert_eq!(ports, ["10.0.0.1,sctp:80", "10.0.0.1,tcp:80", "10.0.0.1,udp:80"]);
+                assert_eq!(
+                    ports,
+                    ["10.0.0.1,sctp:80", "10.0.0.1,tcp:80", "10.0.0.1,udp:80"]
+                );
                 assert_eq!(hosts, ["10.0.0.1"]);
                 assert_eq!(all, ["0.0.0.0/1", "128.0.0.0/1"]);
             }
             IpVersion::V6 => {
-                assert_eq!(ports, ["fd00::1,sctp:80", "fd00::1,tcp:80", "fd00::1,udp:80"]);
+                assert_eq!(
+                    ports,
+                    ["fd00::1,sctp:80", "fd00::1,tcp:80", "fd00::1,udp:80"]
+                );
                 assert_eq!(hosts, ["fd00::1"]);
                 assert_eq!(all, ["8000::/1", "::/1"]);
             }
@@ -114,7 +129,11 @@ fn a_set_of_networks_in_use_may_hold_addresses_and_an_unused_one_changes_its_typ
         batch.sets.push(node.networks("unused", 1..2));
         node.driver_with(&batch);
         batch.sets = vec![
-            node.set("set", SetKind::Addresses, Members::All(node.addresses(5..7))),
+            node.set(
+                "set",
+                SetKind::Addresses,
+                Members::All(node.addresses(5..7)),
+            ),
             node.set("unused", SetKind::Ports, Members::All(Vec::new())),
         ];
         node.driver_with(&batch);
@@ -128,7 +147,9 @@ fn a_set_of_networks_in_use_may_hold_addresses_and_an_unused_one_changes_its_typ
 fn a_set_that_others_use_stays_and_is_used_again() {
     everywhere(|node| {
         let mut driver = node.driver_with(&full(node));
-        driver.apply(&sets(vec![node.networks("shared", 1..9)])).unwrap();
+        driver
+            .apply(&sets(vec![node.networks("shared", 1..9)]))
+            .unwrap();
         let shared = node.set_name("shared");
         node.iptables(&format!("-A INPUT -m set --match-set {shared} src -j DROP"));
         let gone = |name| node.set(name, SetKind::Networks, Members::Gone);
@@ -137,7 +158,9 @@ fn a_set_that_others_use_stays_and_is_used_again() {
             .unwrap();
         driver.apply(&sets(vec![gone("other")])).unwrap();
         assert_eq!(driver.check().unwrap(), []);
-        driver.apply(&sets(vec![node.networks("shared", 1..3)])).unwrap();
+        driver
+            .apply(&sets(vec![node.networks("shared", 1..3)]))
+            .unwrap();
         assert_eq!(members(&shared).len(), 2);
         assert_eq!(set_names(), [&*node.set_name("set"), &*shared]);
     });
@@ -145,7 +168,7 @@ fn a_set_that_others_use_stays_and_is_used_again() {
 
 #[test]
 fn a_hundred_thousand_members() {
-    everywhere(|node| {
+    with_both_versions(Variant::Legacy, |node| {
         let mut batch = full(node);
         batch.sets.push(node.networks("large", 0..100_000));
         let mut driver = node.driver_with(&batch);

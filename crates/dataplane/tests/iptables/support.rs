@@ -28,10 +28,18 @@ pub(crate) enum Marked {
 /// Runs a test with both kinds and both versions, each in a namespace of its own.
 pub(crate) fn everywhere(test: impl Fn(Node) + Sync) {
     for variant in [Variant::Legacy, Variant::Nft] {
-        for ip_version in [IpVersion::V4, IpVersion::V6] {
-            let node = Node { variant, ip_version };
-            namespace::run_in_new(|| test(node)).expect("tests make network namespaces");
-        }
+        with_both_versions(variant, &test);
+    }
+}
+
+/// Runs a test with both versions, each in a namespace of its own.
+pub(crate) fn with_both_versions(variant: Variant, test: impl Fn(Node) + Sync) {
+    for ip_version in [IpVersion::V4, IpVersion::V6] {
+        let node = Node {
+            variant,
+            ip_version,
+        };
+        namespace::run_in_new(|| test(node)).expect("tests make network namespaces");
     }
 }
 
@@ -100,8 +108,13 @@ impl Node {
     /// The chains of a table that are ours.
     pub(crate) fn chains(self, table: Table) -> Vec<String> {
         let text = run(&self.program("-save"), &["-t", table.name()], "");
-        let names = text.lines().filter_map(|line| line.strip_prefix(':')?.split(' ').next());
-        let mut names: Vec<_> = names.filter(|name| name.starts_with("cali")).map(str::to_owned).collect();
+        let names = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(':')?.split(' ').next());
+        let mut names: Vec<_> = names
+            .filter(|name| name.starts_with("cali"))
+            .map(str::to_owned)
+            .collect();
         names.sort_unstable();
         names
     }
@@ -127,7 +140,10 @@ impl Node {
         match marked {
             Marked::Counters => {
                 let rules = self.rules(table);
-                rules.iter().filter(|rule| !rule.starts_with("[5:700] ")).count()
+                rules
+                    .iter()
+                    .filter(|rule| !rule.starts_with("[5:700] "))
+                    .count()
             }
             Marked::Handles(before) => self.handles(table).difference(before).count(),
         }
@@ -149,13 +165,18 @@ impl Node {
     pub(crate) fn address(self, number: u32) -> Member {
         let text = match self.ip_version {
             IpVersion::V4 => std::net::IpAddr::from((0x0a00_0000_u32 + number).to_be_bytes()),
-            IpVersion::V6 => std::net::IpAddr::from((0xfd00_u128 << 112 | u128::from(number)).to_be_bytes()),
+            IpVersion::V6 => {
+                std::net::IpAddr::from((0xfd00_u128 << 112 | u128::from(number)).to_be_bytes())
+            }
         };
         Member::Net(text.into())
     }
 
     pub(crate) fn addresses(self, numbers: impl IntoIterator<Item = u32>) -> Vec<Member> {
-        numbers.into_iter().map(|number| self.address(number)).collect()
+        numbers
+            .into_iter()
+            .map(|number| self.address(number))
+            .collect()
     }
 
     /// The name of a set of this IP version.
@@ -176,7 +197,11 @@ impl Node {
 
     /// A set of networks with these members.
     pub(crate) fn networks(self, name: &str, numbers: impl IntoIterator<Item = u32>) -> SetChange {
-        self.set(name, SetKind::Networks, Members::All(self.addresses(numbers)))
+        self.set(
+            name,
+            SetKind::Networks,
+            Members::All(self.addresses(numbers)),
+        )
     }
 
     /// Drops what comes from a set.
@@ -205,7 +230,9 @@ pub(crate) fn run(program: &str, arguments: &[&str], input: &str) -> String {
 /// The members of a set, in order.
 pub(crate) fn members(set: &str) -> Vec<String> {
     let text = run("ipset", &["save", set], "");
-    let members = text.lines().filter_map(|line| line.strip_prefix("add ")?.split(' ').nth(1));
+    let members = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("add ")?.split(' ').nth(1));
     let mut members: Vec<_> = members.map(str::to_owned).collect();
     members.sort_unstable();
     members
@@ -244,11 +271,22 @@ pub(crate) fn first(table: Table, chain: &'static str, target: &str) -> Hook {
 /// Chains in all tables that are hooked, refer to each other and to a set.
 pub(crate) fn full(node: Node) -> Batch {
     let chains = vec![
-        Chain::new(Table::Raw, "cali-PREROUTING", vec![Rule::always(Action::NoTrack)]),
+        Chain::new(
+            Table::Raw,
+            "cali-PREROUTING",
+            vec![Rule::always(Action::NoTrack)],
+        ),
         Chain::new(Table::Mangle, "cali-POSTROUTING", vec![mark(1)]),
-        Chain::new(Table::Nat, "cali-POSTROUTING", vec![Rule::always(Action::Masquerade(None))]),
+        Chain::new(
+            Table::Nat,
+            "cali-POSTROUTING",
+            vec![Rule::always(Action::Masquerade(None))],
+        ),
         filter("cali-FORWARD", vec![jump("cali-a"), jump("cali-b")]),
-        filter("cali-a", vec![mark(1), mark(2), mark(4).note("the last one")]),
+        filter(
+            "cali-a",
+            vec![mark(1), mark(2), mark(4).note("the last one")],
+        ),
         filter("cali-b", vec![node.drop_from("set")]),
         filter("cali-empty", Vec::new()),
     ];

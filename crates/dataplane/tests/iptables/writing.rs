@@ -9,7 +9,10 @@ use crate::support::{everywhere, filter, full, mark, members, run, set_names};
 fn what_is_written_is_read_back() {
     everywhere(|node| {
         node.driver_with(&full(node));
-        assert_eq!(node.targets(Table::Filter, "cali-FORWARD"), ["cali-a", "cali-b"]);
+        assert_eq!(
+            node.targets(Table::Filter, "cali-FORWARD"),
+            ["cali-a", "cali-b"]
+        );
         assert_eq!(node.targets(Table::Filter, "cali-a"), ["RETURN"; 3]);
         assert_eq!(node.targets(Table::Raw, "PREROUTING"), ["cali-PREROUTING"]);
         assert_eq!(

@@ -88,9 +88,9 @@ fn addresses_of_both_families_are_added_and_deleted() {
         let addresses = ["10.0.0.1/24", "10.0.0.2/32", "fd00::1/64"].map(|a| a.parse().unwrap());
         socket
             .execute(|batch| {
-                addresses
-                    .iter()
-                    .for_each(|address| batch.add_address(a.index, *address));
+                for address in addresses {
+                    batch.add_address(a.index, address);
+                }
                 batch.add_address(b.index, "10.1.0.1/32".parse().unwrap());
             })
             .unwrap();

@@ -76,13 +76,13 @@ fn only_what_was_asked_for_is_told() {
         let mut links = Monitor::open(Topics::default()).unwrap();
         let (device, destination) = (Some(a.index), "10.0.0.0/26".parse().unwrap());
         change(socket, |batch| {
-            batch.add_address(a.index, "192.0.2.1/24".parse().unwrap())
+            batch.add_address(a.index, "192.0.2.1/24".parse().unwrap());
         });
         change(socket, |batch| {
             batch.add_route(&Route {
                 device,
                 ..Route::to(destination)
-            })
+            });
         });
         change(socket, |batch| batch.set_link_mtu(a.index, 1400));
         let events = links.drain().unwrap();
@@ -112,7 +112,9 @@ fn what_did_not_fit_is_told_as_lost_and_then_it_goes_on() {
         };
         // Each notification takes most of a kilobyte there.
         change(socket, |batch| {
-            (0..60_000).for_each(|number| batch.add_route(&route(number)))
+            for number in 0..60_000 {
+                batch.add_route(&route(number));
+            }
         });
         let events = monitor.drain().unwrap();
         assert!(events.contains(&Event::Lost));
@@ -133,7 +135,7 @@ fn one_thread_waits_for_the_monitor_and_a_waker() {
         let both = || {
             wait(
                 &[monitor.as_fd(), waker.as_fd()],
-                Some(Duration::from_secs(60)),
+                Some(Duration::from_mins(1)),
             )
             .unwrap()
         };

@@ -238,7 +238,9 @@ fn neighbours_are_set_listed_and_deleted() {
         socket
             .execute(|batch| {
                 batch.set_neighbour(&first);
-                others.iter().for_each(|other| batch.set_neighbour(other));
+                for other in &others {
+                    batch.set_neighbour(other);
+                }
                 batch.set_neighbour(&changed);
             })
             .unwrap();
@@ -287,8 +289,9 @@ fn ten_thousand_routes_come_and_go_in_batches() {
         let start = Instant::now();
         assert!(socket.apply(&add).unwrap().is_empty());
         let added = start.elapsed();
+        let start = Instant::now();
         let listed = made(socket, MAIN_TABLE);
-        let dumped = start.elapsed() - added;
+        let dumped = start.elapsed();
         assert_eq!(listed.len(), 10_000);
         let start = Instant::now();
         assert!(socket.apply(&delete).unwrap().is_empty());

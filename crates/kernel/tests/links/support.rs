@@ -34,9 +34,9 @@ pub(crate) fn veth(socket: &mut Socket, name: &str, peer: &str) -> (Link, Link) 
     let indexes = [name, peer].map(|name| link(socket, name).index);
     socket
         .execute(|batch| {
-            indexes
-                .iter()
-                .for_each(|index| batch.set_link_up(*index, true))
+            for index in indexes {
+                batch.set_link_up(index, true);
+            }
         })
         .unwrap();
     (link(socket, name), link(socket, peer))

@@ -73,7 +73,7 @@ impl Renderer {
         }
         rules.push(Rule::when(
             [is_from_workload, Match::ReversePathFails],
-            self.deny(),
+            self.deny_in(Table::Raw).action(),
         ));
         rules.push(Rule::when(
             [Match::Mark(0, from_workload)],

@@ -7,7 +7,7 @@ use tortie_engine::message::Rule as EngineRule;
 
 use crate::nflog::{self, Decision};
 use crate::renderer::Renderer;
-use crate::rule::{Action, Match, Rule};
+use crate::rule::{Action, Match, Rule, Table};
 use crate::{Direction, PolicyId};
 
 use super::decides;
@@ -18,9 +18,11 @@ pub(super) enum Owner<'a> {
         id: &'a PolicyId,
         tier: &'a str,
         untracked: bool,
+        table: Table,
     },
     Profile {
         name: &'a str,
+        table: Table,
     },
 }
 
@@ -37,7 +39,10 @@ impl Renderer {
         let (mark, decision, last) = match rule.action {
             RuleAction::Allow => (marks.accept, Decision::Allow, Action::Return),
             RuleAction::Pass => (marks.pass, Decision::Pass, Action::Return),
-            RuleAction::Deny => (marks.drop, Decision::Deny, self.deny()),
+            RuleAction::Deny => {
+                let deny = self.deny_in(owner.table()).action();
+                (marks.drop, Decision::Deny, deny)
+            }
             RuleAction::Log => return (0, vec![Action::Log(self.log_prefix(owner))]),
         };
         let mut actions = Vec::new();
@@ -139,6 +144,13 @@ impl Renderer {
 }
 
 impl Owner<'_> {
+    /// The table that the rules are rendered for.
+    fn table(&self) -> Table {
+        match self {
+            Self::Policy { table, .. } | Self::Profile { table, .. } => *table,
+        }
+    }
+
     fn is_untracked(&self) -> bool {
         matches!(
             self,
@@ -159,7 +171,7 @@ impl Owner<'_> {
     fn id(&self) -> String {
         match self {
             Self::Policy { id, .. } => id.to_string(),
-            Self::Profile { name } => (*name).to_owned(),
+            Self::Profile { name, .. } => (*name).to_owned(),
         }
     }
 
@@ -180,7 +192,7 @@ impl Owner<'_> {
     fn name(&self) -> &str {
         match self {
             Self::Policy { id, .. } => &id.name,
-            Self::Profile { name } => name,
+            Self::Profile { name, .. } => name,
         }
     }
 
@@ -199,7 +211,7 @@ impl fmt::Display for Owner<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Policy { id, .. } => write!(f, "{} {}", id.kind, self.full_name()),
-            Self::Profile { name } => write!(f, "Profile {name}"),
+            Self::Profile { name, .. } => write!(f, "Profile {name}"),
         }
     }
 }

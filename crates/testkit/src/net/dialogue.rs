@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto};
 
@@ -53,6 +54,7 @@ impl<'a> Dialogue<'a> {
         let talk = || -> io::Result<bool> {
             rustix::net::connect(&client, &self.destination)?;
             let mut client = TcpStream::from(client);
+            sockopt::set_socket_timeout(&listener, Timeout::Recv, Some(self.timeout))?;
             let (mut server, _) = listener.accept()?;
             for stream in [&client, &server] {
                 stream.set_read_timeout(Some(self.timeout))?;
@@ -164,16 +166,20 @@ fn as_answer(result: io::Result<bool>) -> io::Result<bool> {
         ErrorKind::ConnectionReset,
         ErrorKind::TimedOut,
         ErrorKind::WouldBlock,
-        ErrorKind::InProgress,
         ErrorKind::PermissionDenied,
         ErrorKind::NetworkUnreachable,
         ErrorKind::HostUnreachable,
         ErrorKind::UnexpectedEof,
     ];
     match result {
-        Err(error) if refusals.contains(&error.kind()) => Ok(false),
+        // The last is what a connection says that did not come about in time.
+        Err(error) if refusals.contains(&error.kind()) || is_in_progress(&error) => Ok(false),
         other => other,
     }
+}
+
+fn is_in_progress(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error())
 }
 
 fn is_read(stream: &mut TcpStream, expected: &[u8]) -> io::Result<bool> {

@@ -11,7 +11,7 @@ mod site;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tortie_kernel::poll;
 
@@ -95,7 +95,7 @@ pub struct Arrival {
 pub struct Prober {
     sites: Vec<SiteSockets>,
     next_token: u32,
-    /// When nothing arrived for so long, what has not arrived is taken for lost.
+    /// When none of the packets arrived for so long, those that have not are taken for lost.
     pub patience: Duration,
 }
 
@@ -163,6 +163,11 @@ impl Prober {
         let mut packets = Vec::with_capacity(probes.len());
         let first = self.next_token;
         for probe in probes {
+            if probe.source.is_ipv4() != probe.destination.is_ipv4() {
+                return Err(cannot(format!("send {probe:?}"))(
+                    "its addresses are of two families",
+                ));
+            }
             self.sites[probe.from.0].open_sender(probe.source.is_ipv4())?;
             self.sites[probe.to.0].open_receiver(probe.receiver().1)?;
             let token = Token(self.next_token);
@@ -190,34 +195,38 @@ impl Prober {
         for (site, receiver) in receivers {
             self.sites[site.0]
                 .receive(*receiver, |source, payload| {
-                    batch.arrived(*site, *receiver, source, payload)
+                    batch.arrived(*site, *receiver, source, payload);
                 })
                 .map_err(cannot("receive packets"))?;
         }
         Ok(())
     }
 
+    /// Reads until all have arrived, or none for some time. Other packets may come all the time.
     fn read_until_quiet(&self, batch: &mut Batch<'_>) -> Result<()> {
+        let mut left = batch.missing();
+        let mut end = Instant::now() + self.patience;
         loop {
-            let receivers: Vec<_> = batch.receivers(&batch.missing()).into_iter().collect();
+            let receivers: Vec<_> = batch.receivers(&left).into_iter().collect();
             let descriptors: Vec<BorrowedFd<'_>> = receivers
                 .iter()
                 .filter_map(|(site, receiver)| self.sites[site.0].descriptor(*receiver))
                 .collect();
-            if receivers.is_empty() {
+            let time = end.saturating_duration_since(Instant::now());
+            if receivers.is_empty() || time.is_zero() {
                 return Ok(());
             }
-            let ready = poll::wait(&descriptors, Some(self.patience))
-                .map_err(cannot("wait for packets"))?;
-            let ready: BTreeSet<_> = receivers
+            let ready = poll::wait(&descriptors, Some(time)).map_err(cannot("wait for packets"))?;
+            let ready = receivers
                 .into_iter()
                 .zip(ready)
-                .filter_map(|(one, is_ready)| is_ready.then_some(one))
-                .collect();
-            if ready.is_empty() {
-                return Ok(());
+                .filter(|(_, is_ready)| *is_ready);
+            self.read(&ready.map(|(receiver, _)| receiver).collect(), batch)?;
+            let still_left = batch.missing();
+            if still_left.len() < left.len() {
+                end = Instant::now() + self.patience;
+                left = still_left;
             }
-            self.read(&ready, batch)?;
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use tortie_kernel::link::{Link, Mac};
 use tortie_kernel::route::{Batch, Neighbour, Route, Scope, Socket};
-use tortie_kernel::sysctl::{Group, Sysctl, Workload, workload_interface};
+use tortie_kernel::sysctl::{self, Group, Sysctl, Workload, workload_interface};
 
 use super::error::{Result, cannot};
 use super::namespace::Namespace;
@@ -84,13 +84,8 @@ impl Node {
     /// Makes a node.
     pub fn new() -> Result<Self> {
         let (namespace, outside) = (Namespace::new()?, Namespace::new()?);
-        let settings = [
-            Sysctl::new("net/ipv4/ip_forward"),
-            Sysctl::new("net/ipv6/conf/all/forwarding"),
-        ];
-        let set = || settings.iter().try_for_each(|setting| setting.write("1"));
         namespace
-            .run(set)?
+            .run(node_settings)?
             .map_err(cannot("let the node forward"))?;
         let socket = namespace
             .run(Socket::open)?
@@ -156,9 +151,9 @@ impl Node {
         let link = self.join(interface, &namespace).map_err(cannot(tried()))?;
         self.socket
             .execute(|batch| {
-                node_addresses
-                    .iter()
-                    .for_each(|address| batch.add_address(link.index, *address));
+                for address in node_addresses {
+                    batch.add_address(link.index, *address);
+                }
                 batch.set_link_up(link.index, true);
             })
             .map_err(cannot(tried()))?;
@@ -249,9 +244,9 @@ fn set_up_inside(addresses: &[IpNet], gateways: &[IpAddr]) -> Attempt<Link> {
     socket.execute(|batch| {
         batch.set_link_up(1, true);
         batch.set_link_up(link.index, true);
-        addresses
-            .iter()
-            .for_each(|address| batch.add_address(link.index, *address));
+        for address in addresses {
+            batch.add_address(link.index, *address);
+        }
         for gateway in used.copied() {
             let device = Some(link.index);
             if gateway.is_ipv4() {
@@ -272,6 +267,13 @@ fn set_up_inside(addresses: &[IpNet], gateways: &[IpAddr]) -> Attempt<Link> {
     })?;
     await_ready(&mut socket, INSIDE)?;
     Ok(link)
+}
+
+/// The node forwards, and does not search for its own IPv6 addresses elsewhere before it uses them.
+fn node_settings() -> sysctl::Result<()> {
+    Sysctl::new("net/ipv4/ip_forward").write("1")?;
+    Sysctl::new("net/ipv6/conf/all/forwarding").write("1")?;
+    Sysctl::new("net/ipv6/conf/default/accept_dad").write("0")
 }
 
 /// The settings that Calico's CNI plugin makes on the node's side. The check of sources stays as it is.

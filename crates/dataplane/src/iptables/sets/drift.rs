@@ -80,7 +80,11 @@ fn listed(verb: &str, members: &[Member]) -> Option<String> {
     if members.is_empty() {
         return None;
     }
-    let named: Vec<String> = members.iter().take(NAMED).map(ToString::to_string).collect();
+    let named: Vec<String> = members
+        .iter()
+        .take(NAMED)
+        .map(ToString::to_string)
+        .collect();
     let named = named.join(", ");
     Some(match members.len().checked_sub(NAMED) {
         None | Some(0) => format!("{verb} {named}"),

@@ -78,9 +78,10 @@ fn halves(all: IpNet) -> impl Iterator<Item = Member> {
 /// Reads a member as `ipset save` writes it.
 pub(super) fn parse(text: &str) -> Option<Member> {
     let Some((address, port)) = text.split_once(',') else {
-        let net = match text.contains('/') {
-            true => text.parse().ok()?,
-            false => IpNet::from(text.parse::<IpAddr>().ok()?),
+        let net = if text.contains('/') {
+            text.parse().ok()?
+        } else {
+            IpNet::from(text.parse::<IpAddr>().ok()?)
         };
         return Some(Member::Net(net));
     };
@@ -91,7 +92,11 @@ pub(super) fn parse(text: &str) -> Option<Member> {
         "sctp" => PortProtocol::Sctp,
         _ => return None,
     };
-    Some(Member::Port(address.parse().ok()?, protocol, port.parse().ok()?))
+    Some(Member::Port(
+        address.parse().ok()?,
+        protocol,
+        port.parse().ok()?,
+    ))
 }
 
 #[cfg(test)]
@@ -104,7 +109,13 @@ mod tests {
 
     #[test]
     fn members_are_read_as_they_are_written() {
-        for text in ["10.0.0.1/32", "10.0.0.0/8", "fe80::/10", "10.0.0.1,tcp:80", "fe80::1,sctp:7"] {
+        for text in [
+            "10.0.0.1/32",
+            "10.0.0.0/8",
+            "fe80::/10",
+            "10.0.0.1,tcp:80",
+            "fe80::1,sctp:7",
+        ] {
             assert_eq!(member(text).to_string(), text);
         }
         assert_eq!(member("10.0.0.1"), member("10.0.0.1/32"));
@@ -115,7 +126,14 @@ mod tests {
 
     #[test]
     fn members_of_the_other_version_are_left_out_and_all_addresses_are_two_halves() {
-        let members = ["fe80::1", "10.0.0.2", "10.0.0.1", "10.0.0.2", "0.0.0.0/0", "fe80::1,tcp:80"];
+        let members = [
+            "fe80::1",
+            "10.0.0.2",
+            "10.0.0.1",
+            "10.0.0.2",
+            "0.0.0.0/0",
+            "fe80::1,tcp:80",
+        ];
         let fitting = fitting(&members.map(member), IpVersion::V4);
         assert_eq!(
             fitting,

@@ -42,7 +42,9 @@ impl Script {
             IpVersion::V4 => "inet",
             IpVersion::V6 => "inet6",
         };
-        self.put(format_args!("create {name} {kind} family {family} maxelem {capacity}"));
+        self.put(format_args!(
+            "create {name} {kind} family {family} maxelem {capacity}"
+        ));
         if members.len() >= MANY {
             let buckets = (members.len() / PER_BUCKET).next_power_of_two();
             self.put(format_args!(" hashsize {buckets}"));

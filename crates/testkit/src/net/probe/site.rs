@@ -81,6 +81,7 @@ impl SiteSockets {
             | Err(
                 Errno::PERM
                 | Errno::ACCESS
+                // A blackhole.
                 | Errno::INVAL
                 | Errno::NETUNREACH
                 | Errno::HOSTUNREACH
