@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use tortie_dataplane::iptables::IptablesDriver;
 use tortie_dataplane::nftables::NftablesDriver;
-use tortie_dataplane::{Dataplane, Driver, LocalNetwork, RouteOptions, WorkloadState};
+use tortie_dataplane::{
+    Dataplane, Driver, LocalNetwork, RouteOptions, WorkloadState, remove_left_overs,
+};
 use tortie_engine::message::{ConfigUpdate, Encapsulation};
 use tortie_engine::{Engine, Message};
 use tortie_kernel::monitor::{Monitor, Topics};
@@ -309,6 +311,7 @@ impl Node {
                 self.count(agent);
                 if self.next_check.is_none() {
                     ready(agent);
+                    self.remove_left_overs();
                 }
                 self.schedule_check();
             }
@@ -321,6 +324,13 @@ impl Node {
                 tracing::error!("{error}; trying again in {delay:?}");
                 self.retry = Some((Instant::now() + delay, delay));
             }
+        }
+    }
+
+    fn remove_left_overs(&self) {
+        let versions = versions(&self.config);
+        for error in remove_left_overs(self.kind, &versions) {
+            tracing::warn!("rules of another data plane could not be removed: {error}");
         }
     }
 
@@ -447,12 +457,16 @@ fn choose(config: &Config) -> Kind {
     }
 }
 
+fn versions(config: &Config) -> Vec<IpVersion> {
+    let mut versions = vec![IpVersion::V4];
+    versions.extend(config.ipv6.then_some(IpVersion::V6));
+    versions
+}
+
 type Drivers = Vec<(IpVersion, Box<dyn Driver>)>;
 
 fn drivers(config: &Config, kind: Kind) -> Result<Drivers, Error> {
-    let mut versions = vec![IpVersion::V4];
-    versions.extend(config.ipv6.then_some(IpVersion::V6));
-    let drivers = versions.into_iter().map(|version| {
+    let drivers = versions(config).into_iter().map(|version| {
         let driver: Box<dyn Driver> = match kind {
             Kind::Nftables => Box::new(NftablesDriver::open(version)?),
             Kind::Iptables => {

@@ -6,6 +6,7 @@
 mod apply;
 mod change;
 pub mod iptables;
+mod left_over;
 mod local;
 pub mod nftables;
 mod world;
@@ -14,5 +15,6 @@ pub use apply::{Dataplane, Done};
 pub use change::{
     Batch, ChainKey, Driver, Drift, Error, MapChange, Members, SetChange, SetKind,
 };
+pub use left_over::remove_left_overs;
 pub use local::{LocalNetwork, RouteOptions, WorkloadState};
 pub use world::{InterfaceState, Interfaces, World};

@@ -20,9 +20,10 @@ use tortie_rules::{IpVersion, Table, nftables};
 use crate::change::{Batch, Drift, Driver, Error};
 
 use actual::Actual;
+pub use base::chains as base_chains;
 
 /// The name of the table, as Calico's.
-const TABLE: &str = "calico";
+pub const TABLE: &str = "calico";
 
 /// Chains with more rules than this are changed rule by rule; others are written anew.
 const REWRITTEN_UP_TO: usize = 32;
@@ -101,6 +102,20 @@ impl NftablesDriver {
         Socket::open().is_ok_and(|mut socket| socket.tables().is_ok())
     }
 
+    /// Whether our table is there.
+    pub(crate) fn is_there(&mut self) -> Result<bool, Error> {
+        Ok(self.socket.tables()?.contains(&self.table))
+    }
+
+    /// Whether there is any table of one of these names.
+    pub(crate) fn has_tables(&mut self, names: &[&str]) -> Result<bool, Error> {
+        let tables = self.socket.tables()?;
+        let mut ours = tables
+            .iter()
+            .filter(|table| table.family == self.table.family);
+        Ok(ours.any(|table| names.contains(&&*table.name)))
+    }
+
     /// Removes our table and all in it.
     pub fn remove_all(&mut self) -> Result<(), Error> {
         self.applied = None;
@@ -145,7 +160,7 @@ impl NftablesDriver {
             let handles =
                 self.socket
                     .rules(&self.table, Some(&chain), |handles: &mut Vec<u64>, rule| {
-                        handles.push(rule.handle)
+                        handles.push(rule.handle);
                     })?;
             let Some(rules) = applied.chains.get_mut(&chain) else {
                 continue;

@@ -1,7 +1,7 @@
 //! Which of the two kinds of iptables to use, and the programs of it.
 
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::{env, fs, process};
 
 use tortie_rules::IpVersion;
 
@@ -182,8 +182,11 @@ fn lock_for(lock_file: &Path, variant: Variant) -> Option<PathBuf> {
         return None;
     }
     let private = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let instead = private.into_iter().chain([env::temp_dir()]);
-    let instead = instead.map(|folder| folder.join("tortie-xtables.lock"));
+    let private = private.map(|folder| folder.join("tortie-xtables.lock"));
+    let shared = env::temp_dir().join("tortie-xtables.lock");
+    // In case that the shared one is another user's.
+    let own = env::temp_dir().join(format!("tortie-xtables-{}.lock", process::id()));
+    let instead = private.into_iter().chain([shared, own]);
     let mut candidates = [lock_file.to_owned()].into_iter().chain(instead);
     let lock = candidates.find(|path| is_usable_lock(path))?;
     if lock != lock_file {

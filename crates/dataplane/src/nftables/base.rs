@@ -10,8 +10,8 @@ const FILTER: i32 = 0;
 /// Behind those who translate the source too.
 const SNAT: i32 = 110;
 
-/// All base chains, each with its table.
-pub(super) fn chains() -> impl Iterator<Item = (Table, BaseChain)> {
+/// The chains that the kernel enters by itself, each with the table that it stands for.
+pub fn chains() -> impl Iterator<Item = (Table, BaseChain)> {
     use ChainKind::{Filter, Nat, Route};
     use Hook::{Forward, Input, Output, Postrouting, Prerouting};
     let chains = [

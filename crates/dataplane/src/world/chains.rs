@@ -11,14 +11,16 @@ use crate::change::ChainKey;
 
 /// All chains.
 ///
-/// A chain is programmed once a programmed chain refers to it, and stays so until it is removed. A chain that is
-/// referred to and not known denies all: what should decide about the packet is missing.
+/// A chain is programmed while a programmed chain refers to it. A chain that is referred to and not known denies all:
+/// what should decide about the packet is missing.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
     entries: HashMap<ChainKey, Entry>,
     references: HashMap<ChainKey, u32>,
     changed: BTreeSet<ChainKey>,
     removed: BTreeSet<ChainKey>,
+    /// Chains that are needed again and whose rules were handed out long ago.
+    missing: BTreeSet<ChainKey>,
     in_kernel: HashSet<ChainKey>,
     /// Chains that are kept to be compared.
     small: HashMap<ChainKey, Chain>,
@@ -29,6 +31,7 @@ struct Entry {
     /// The chain, until it is handed out.
     value: Option<Chain>,
     is_programmed: bool,
+    is_root: bool,
     is_placeholder: bool,
     targets: Box<[ChainKey]>,
 }
@@ -74,6 +77,7 @@ impl Chains {
             return;
         };
         self.changed.remove(&key);
+        self.missing.remove(&key);
         if entry.is_programmed {
             self.release(&entry.targets);
         }
@@ -82,6 +86,11 @@ impl Chains {
         } else if self.in_kernel.contains(&key) {
             self.removed.insert(key);
         }
+    }
+
+    /// Chains that must be put again before changes are taken.
+    pub(super) fn take_missing(&mut self) -> BTreeSet<ChainKey> {
+        std::mem::take(&mut self.missing)
     }
 
     /// What changed since the last time: chains to write, and chains to remove.
@@ -104,6 +113,7 @@ impl Chains {
     fn insert(&mut self, chain: Chain, is_root: bool) {
         let key = ChainKey::of(&chain);
         self.removed.remove(&key);
+        self.missing.remove(&key);
         let targets: Box<[ChainKey]> = chain
             .targets()
             .map(|target| ChainKey {
@@ -112,8 +122,7 @@ impl Chains {
             })
             .collect();
         let was = self.entries.remove(&key);
-        let was_programmed = was.as_ref().is_some_and(|entry| entry.is_programmed);
-        let is_programmed = is_root || was_programmed || self.is_referred_to(&key);
+        let is_programmed = is_root || self.is_referred_to(&key);
         if is_programmed {
             self.changed.insert(key.clone());
         }
@@ -122,6 +131,7 @@ impl Chains {
             Entry {
                 value: Some(chain),
                 is_programmed,
+                is_root,
                 is_placeholder: false,
                 targets: targets.clone(),
             },
@@ -153,7 +163,12 @@ impl Chains {
                 Some(entry) if !entry.is_programmed => {
                     entry.is_programmed = true;
                     let targets = entry.targets.clone();
-                    self.changed.insert(key.clone());
+                    if entry.value.is_some() {
+                        self.changed.insert(key.clone());
+                    } else {
+                        self.missing.insert(key.clone());
+                    }
+                    self.removed.remove(key);
                     self.refer(&targets);
                 }
                 Some(_) => {}
@@ -171,15 +186,31 @@ impl Chains {
                 continue;
             }
             self.references.remove(key);
-            if self
-                .entries
-                .get(key)
-                .is_some_and(|entry| entry.is_placeholder)
-            {
-                let name = Arc::clone(&key.name);
-                self.remove(key.table, &name);
-            }
+            self.unprogram(key);
         }
+    }
+
+    /// Nothing refers to a chain any more.
+    fn unprogram(&mut self, key: &ChainKey) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        if entry.is_placeholder {
+            let name = Arc::clone(&key.name);
+            self.remove(key.table, &name);
+            return;
+        }
+        if entry.is_root || !entry.is_programmed {
+            return;
+        }
+        entry.is_programmed = false;
+        let targets = entry.targets.clone();
+        self.changed.remove(key);
+        self.missing.remove(key);
+        if self.in_kernel.contains(key) {
+            self.removed.insert(key.clone());
+        }
+        self.release(&targets);
     }
 
     fn add_placeholder(&mut self, key: ChainKey) {
@@ -196,6 +227,7 @@ impl Chains {
             Entry {
                 value: Some(chain),
                 is_programmed: true,
+                is_root: false,
                 is_placeholder: true,
                 targets: Box::default(),
             },

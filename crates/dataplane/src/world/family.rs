@@ -139,8 +139,35 @@ impl Family {
                 self.remove_chains(chains);
             }
         }
+        self.put_missing(world);
         (batch.chains, batch.removed_chains) = self.chains.take_changes();
         batch
+    }
+
+    /// Renders chains again that nothing referred to for some time.
+    fn put_missing(&mut self, world: &World) {
+        let missing = self.chains.take_missing();
+        if missing.is_empty() {
+            return;
+        }
+        let is_missing = |(table, name): &(Table, Arc<str>)| {
+            let mut missing = missing.iter();
+            missing.any(|key| key.table == *table && key.name == *name)
+        };
+        let policies = self.policy_chains.iter();
+        let policies = policies.filter(|(_, chains)| chains.iter().any(is_missing));
+        for id in policies.map(|(id, _)| Arc::clone(id)).collect::<Vec<_>>() {
+            self.policy(world, &id);
+        }
+        let profiles = self.profile_chains.iter();
+        let profiles = profiles.filter(|(_, chains)| chains.iter().any(is_missing));
+        for name in profiles.map(|(name, _)| Arc::clone(name)).collect::<Vec<_>>() {
+            self.profile(world, &name);
+        }
+        let fixed = self.renderer.fixed_chains().into_iter();
+        for chain in fixed.filter(|chain| is_missing(&key(chain))) {
+            self.chains.put(chain);
+        }
     }
 
     fn remove_chains(&mut self, chains: impl IntoIterator<Item = (Table, Arc<str>)>) {

@@ -1,0 +1,115 @@
+//! A datastore that goes away, and one that holds what it should not.
+
+use serde_json::json;
+
+use crate::etcd::WithEtcd;
+use crate::flow::eventually;
+use crate::objects::policy;
+use crate::planes::Plane;
+use crate::traffic::Datagrams;
+
+on_both_data_planes!(
+    without_the_datastore_everything_stays_in_force_and_its_return_brings_what_is_new,
+    a_bad_object_is_reported_and_all_others_are_in_force,
+);
+
+fn without_the_datastore_everything_stays_in_force_and_its_return_brings_what_is_new(plane: Plane) {
+    let mut world = WithEtcd::new();
+    let setting = &mut world.setting;
+    let client = setting.add_pod("client", 1, &json!({"role": "client"}));
+    let server = setting.add_pod("server", 2, &json!({"role": "server"}));
+    let only = |port: u16| {
+        let rule = json!({"action": "Allow", "protocol": "UDP", "destination": {"ports": [port]}});
+        policy(
+            "only",
+            &json!({"selector": "role == 'server'", "types": ["Ingress"], "ingress": [rule]}),
+        )
+    };
+    setting.put(only(7000));
+    let short = [("nftablesrefreshinterval", "1"), ("iptablesrefreshinterval", "1")];
+    let agent = setting.start_agent(plane, &short);
+    let before = [
+        (client.udp(&server, 7000), true),
+        (client.udp(&server, 7001), false),
+        (client.tcp(&server, 7000), false),
+    ];
+    setting.await_flows(&before);
+    let open = Datagrams::start(&client, &server, 7000);
+    let closed = Datagrams::start(&client, &server, 7001);
+    world.kill();
+    for _ in 0..10 {
+        closed.go_on();
+        open.await_arrivals();
+    }
+    world.setting.check_flows(&before);
+    assert_eq!(agent.health.readiness(), Ok(()), "it still enforces");
+    let _etcd = world.start_again();
+    assert_eq!(closed.arrived(), 0);
+    assert_eq!(open.lost(), 0);
+    let setting = &mut world.setting;
+    eventually("etcd answers", &true, || setting.try_put(only(7001)));
+    drop(closed);
+    setting.await_flows(&[
+        (client.udp(&server, 7000), false),
+        (client.udp(&server, 7001), true),
+    ]);
+}
+
+fn a_bad_object_is_reported_and_all_others_are_in_force(plane: Plane) {
+    let mut world = WithEtcd::new();
+    let setting = &mut world.setting;
+    let client = setting.add_pod("client", 1, &json!({"role": "client"}));
+    let server = setting.add_pod("server", 2, &json!({"role": "server"}));
+    let other = setting.add_pod("other", 3, &json!({"role": "other"}));
+    let deny = |port: u16| {
+        let rules = json!([
+            {"action": "Deny", "protocol": "TCP", "destination": {"ports": [port]}},
+            {"action": "Allow"},
+        ]);
+        let spec = json!({"selector": "role == 'server'", "types": ["Ingress"], "ingress": rules});
+        policy("good", &spec)
+    };
+    setting.put(deny(80));
+    world.put_raw("globalnetworkpolicies/default.bad-from-the-start", "{");
+    let agent = world.setting.start_agent(plane, &[]);
+    assert!(agent.metrics.problems.get() >= 1, "it is not reported");
+    world.setting.await_flows(&[
+        (client.tcp(&server, 80), false),
+        (client.tcp(&server, 81), true),
+    ]);
+    let known = agent.metrics.problems.get();
+    world.put_raw("globalnetworkpolicies/default.bad", r#"{"spec": {"order": {}}}"#);
+    eventually("the second is reported", &true, || {
+        agent.metrics.problems.get() > known
+    });
+    world.setting.put(deny(81));
+    world.setting.await_flows(&[
+        (client.tcp(&server, 80), true),
+        (client.tcp(&server, 81), false),
+    ]);
+    // A rule whose selector cannot be read lets nothing through.
+    world.put_raw(
+        "globalnetworkpolicies/default.unreadable",
+        &json!({
+            "apiVersion": "projectcalico.org/v3",
+            "kind": "GlobalNetworkPolicy",
+            "metadata": {"name": "default.unreadable"},
+            "spec": {
+                "selector": "role == 'other'",
+                "types": ["Ingress"],
+                "ingress": [{"action": "Allow", "source": {"selector": "role =="}}],
+            },
+        })
+        .to_string(),
+    );
+    world.setting.await_flows(&[
+        (client.tcp(&other, 80), false),
+        (client.tcp(&server, 80), true),
+    ]);
+    // Pods whose profile cannot be read are closed, as their policies do not cover all directions.
+    world.put_raw("profiles/open", "{");
+    world.setting.await_flows(&[
+        (client.tcp(&server, 80), false),
+        (other.tcp(&client, 80), false),
+    ]);
+}

@@ -1,0 +1,84 @@
+//! A node whose datastore is etcd, which runs on the node.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tortie_store::Store;
+use tortie_store::etcd::{EtcdConfig, EtcdStore};
+use tortie_testkit::Etcd;
+use tortie_testkit::net::{Namespace, Node};
+
+use crate::setting::{Setting, runtime};
+
+/// A node with an etcd.
+pub(crate) struct WithEtcd {
+    pub(crate) setting: Setting,
+    pub(crate) etcd: Etcd,
+}
+
+/// An etcd that was started again. It ends when this is dropped.
+pub(crate) struct Again(Child);
+
+impl WithEtcd {
+    pub(crate) fn new() -> Self {
+        let node = Node::new().unwrap();
+        let etcd = node.namespace().run(Etcd::start).unwrap().unwrap();
+        let runtime = runtime(node.namespace());
+        let store = connect(&runtime, etcd.endpoint());
+        let folder = TempDir::new().unwrap();
+        let setting = Setting::with_store(node, store, runtime, folder);
+        Self { setting, etcd }
+    }
+
+    /// Writes a value that no client would.
+    pub(crate) fn put_raw(&self, path: &str, value: &str) {
+        let key = format!("/calico/resources/v3/projectcalico.org/{path}");
+        let put = || self.etcd.etcdctl(&["put", &key, value]);
+        self.namespace().run(put).unwrap().unwrap();
+    }
+
+    /// Ends etcd at once; its data stay.
+    pub(crate) fn kill(&self) {
+        self.setting.run("kill", &format!("-KILL {}", self.etcd.pid()));
+    }
+
+    /// Starts etcd with the data that it had, at the same address.
+    pub(crate) fn start_again(&self) -> Again {
+        let endpoint = self.etcd.endpoint();
+        let peer = "http://127.0.0.1:0";
+        let mut command = Command::new("etcd");
+        command
+            .arg(format!("--data-dir={}", self.etcd.folder().join("data").display()))
+            .arg(format!("--listen-client-urls={endpoint}"))
+            .arg(format!("--advertise-client-urls={endpoint}"))
+            .arg(format!("--listen-peer-urls={peer}"))
+            .arg(format!("--initial-advertise-peer-urls={peer}"))
+            .arg(format!("--initial-cluster=default={peer}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Again(self.namespace().run(|| command.spawn()).unwrap().unwrap())
+    }
+
+    fn namespace(&self) -> &Namespace {
+        self.setting.node.namespace()
+    }
+}
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Connects to an etcd from the threads of a runtime.
+pub(crate) fn connect(runtime: &Runtime, endpoint: &str) -> Arc<dyn Store> {
+    let config = EtcdConfig {
+        endpoints: vec![endpoint.to_owned()],
+        ..EtcdConfig::default()
+    };
+    let connect = runtime.spawn(async move { EtcdStore::connect(&config).await });
+    Arc::new(runtime.block_on(connect).unwrap().unwrap())
+}

@@ -1,0 +1,85 @@
+//! The agent as a process.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the agent says when everything is in force.
+const READY: &str = "everything is in force";
+
+/// A running agent. It ends when this is dropped.
+pub(crate) struct AgentProcess {
+    child: Child,
+    pub(crate) ready: Duration,
+}
+
+impl AgentProcess {
+    /// Starts the agent in the network namespace of the calling thread, and waits until it is ready.
+    pub(crate) fn start(etcd: &str, dataplane: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("tortie-bench-{}", std::process::id()));
+        let start = Instant::now();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tortie"))
+            .args(["agent", "--node", super::world::NODE, "--log-level", "info"])
+            .arg("--status-folder")
+            .arg(folder)
+            .env("DATASTORE_TYPE", "etcdv3")
+            .env("ETCD_ENDPOINTS", etcd)
+            .env(
+                "FELIX_NFTABLESMODE",
+                if dataplane == "nftables" {
+                    "Enabled"
+                } else {
+                    "Disabled"
+                },
+            )
+            .env("FELIX_IPTABLESBACKEND", "legacy")
+            .env("NO_COLOR", "1")
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        let ready = loop {
+            match lines.next() {
+                Some(Ok(line)) if line.contains(READY) => break start.elapsed(),
+                Some(Ok(line)) => said.push(line),
+                _ => panic!("the agent ended: {said:#?}"),
+            }
+        };
+        // What it says later is read, so that it does not wait for a reader.
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        Self { child, ready }
+    }
+
+    /// Processor time of the agent and of the programs that it started.
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let text = std::fs::read_to_string(path).unwrap();
+        let fields = text.rsplit_once(')').unwrap().1.split_whitespace();
+        let ticks: u64 = fields
+            .skip(11)
+            .take(4)
+            .map(|field| field.parse::<u64>().unwrap())
+            .sum();
+        Duration::from_millis(ticks * 10).as_secs_f64()
+    }
+
+    /// Memory in use, and the most that was.
+    pub(crate) fn resident_megabytes(&self) -> (f64, f64) {
+        let path = format!("/proc/{}/status", self.child.id());
+        let text = std::fs::read_to_string(path).unwrap();
+        let field = |name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+            let kilobytes = line.split_whitespace().nth(1).unwrap();
+            kilobytes.parse::<f64>().unwrap() / 1024.0
+        };
+        (field("VmRSS:"), field("VmHWM:"))
+    }
+}
+
+impl Drop for AgentProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
