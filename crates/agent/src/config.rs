@@ -48,8 +48,8 @@ pub use parse::Refused;
 pub use resolve::{Problem, Reason, Resolved, Setting, resolve};
 pub use settings::{
     BackendConfig, Config, EncapConfig, FailsafeConfig, HealthConfig, InterfaceConfig, IpSetConfig,
-    LogConfig, MetadataConfig, MetricsConfig, NatConfig, PacketLogConfig, PolicyConfig,
-    ReportingConfig, RouteConfig, TableConfig,
+    MetadataConfig, MetricsConfig, NatConfig, PacketLogConfig, PolicyConfig, ReportingConfig,
+    RouteConfig, TableConfig,
 };
 pub use source::{FileError, Origin, Sources, from_environment, from_file};
 pub use table::{parameter, parameters};

@@ -102,6 +102,7 @@ pub fn rules_config(
             address: config.nat.outgoing_address.map(IpAddr::V4),
             interface: config.nat.outgoing_interface.clone(),
         },
+        floating_addresses: config.nat.floating_ips || config.is_openstack(),
         tunnels: tunnels(config, encapsulation),
         allow_vxlan_from_workloads: config.encap.allow_vxlan_from_workloads,
         allow_ipip_from_workloads: config.encap.allow_ipip_from_workloads,

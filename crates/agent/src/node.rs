@@ -94,6 +94,7 @@ impl Node {
                 config.routes.device_source_v6.map(Into::into),
             ],
             ipv6: config.ipv6,
+            remove_foreign: config.routes.remove_external,
         })?;
         if config.ip_forwarding {
             for error in local.enable_forwarding() {
@@ -275,14 +276,16 @@ impl Node {
         if self.todo.rules && is_due {
             self.apply(agent);
         }
-        if self.todo.routes && self.next_check.is_some() {
+        if self.todo.routes && self.next_check.is_some() && !self.config.routes.sync_disabled {
             self.apply_routes();
         }
     }
 
     fn list_interfaces(&mut self) {
         match self.local.interfaces() {
-            Ok(interfaces) => {
+            Ok(mut interfaces) => {
+                let excluded = &self.config.interfaces.exclude;
+                interfaces.retain(|name, _| !excluded.iter().any(|pattern| pattern.is_match(name)));
                 self.dataplane.set_interfaces(interfaces);
                 self.todo.interfaces = false;
                 self.todo.routes = true;
@@ -336,8 +339,14 @@ impl Node {
 
     fn schedule_check(&mut self) {
         let backend = self.config.tables.backend(self.kind == Kind::Nftables);
+        let intervals = [
+            backend.refresh_interval,
+            self.config.ip_sets.refresh_interval,
+            self.config.routes.refresh_interval,
+        ];
         // Without an interval there are no more checks, but the first time is over.
-        let interval = backend.refresh_interval.unwrap_or(Duration::MAX / 4);
+        let interval = intervals.into_iter().flatten().min();
+        let interval = interval.unwrap_or(Duration::MAX / 4);
         if self.next_check.is_none_or(|at| at <= Instant::now()) {
             let far = Duration::from_secs(u64::from(u32::MAX));
             self.next_check = Instant::now().checked_add(interval.min(far));

@@ -134,7 +134,16 @@ impl Servers {
             let task = runtime.spawn(run("health", host, port, Some(health), None));
             servers.0.push(task.abort_handle());
         }
-        if config.metrics.enabled {
+        let wants_tls = [
+            &config.metrics.ca_file,
+            &config.metrics.cert_file,
+            &config.metrics.key_file,
+        ];
+        if config.metrics.enabled && wants_tls.iter().any(|file| file.is_some()) {
+            tracing::error!(
+                "metrics are not served: certificates are configured, and TLS is not there yet"
+            );
+        } else if config.metrics.enabled {
             let metrics = Arc::clone(agent.metrics());
             let host = config.metrics.host.clone().unwrap_or_default();
             let task = runtime.spawn(run(

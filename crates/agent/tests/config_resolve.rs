@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tortie_agent::config::{
-    ChainInsertMode, Config, LogSeverity, Origin, Reason, Resolved, ServiceLoopPrevention, Sources,
-    explain, parameters, resolve,
+    ChainInsertMode, Config, Origin, Reason, Resolved, ServiceLoopPrevention, Sources, explain,
+    parameters, resolve,
 };
 
 const ORIGINS: [Origin; 5] = [
@@ -110,8 +110,6 @@ fn none_takes_a_default_away() {
     let config = resolved.config;
     assert_eq!(config.failsafe.inbound, []);
     assert!(!config.failsafe.outbound.is_empty());
-    assert_eq!(config.log.file_severity, None);
-    assert_eq!(config.log.screen_severity, Some(LogSeverity::Info));
     assert_eq!(config.reporting.endpoint_status_folder, None);
     assert_eq!(config.tables.iptables.refresh_interval, None);
     assert_eq!(
@@ -240,7 +238,7 @@ fn everything_is_explained() {
     );
     assert_eq!(
         (severity.origin, severity.acted_on),
-        (Origin::Environment, true)
+        (Origin::Environment, false)
     );
     let bpf = find("BPFEnabled");
     assert_eq!(

@@ -4,9 +4,9 @@ use std::{net::Ipv4Addr, path::PathBuf, time::Duration};
 
 use tortie_agent::config::{
     AllowAction, ChainInsertMode, Config, DenyAction, EndpointToHostAction, FailsafePort,
-    IptablesBackend, Kind, LogSeverity, NftablesMode, Parameter, PortRange, ProgramClusterRoutes,
-    Resolved, RouteSource, ServiceLoopPrevention, SourceSpoofing, Sources, TableRange,
-    TransportProtocol, parameters, resolve,
+    IptablesBackend, Kind, NftablesMode, Parameter, PortRange, ProgramClusterRoutes, Resolved,
+    RouteSource, ServiceLoopPrevention, SourceSpoofing, Sources, TransportProtocol, parameters,
+    resolve,
 };
 
 fn file(values: &[(&str, &str)]) -> Resolved {
@@ -45,7 +45,6 @@ fn defaults_are_calicos() {
         metadata,
         health,
         metrics,
-        log,
         reporting,
     } = defaults();
     let seconds = |seconds| Some(Duration::from_secs(seconds));
@@ -53,14 +52,11 @@ fn defaults_are_calicos() {
     assert!(ipv6 && ip_forwarding);
     assert_eq!(interfaces.prefixes, ["cali"]);
     assert!(interfaces.exclude[0].is_match("kube-ipvs0"));
-    let mtu_pattern = interfaces.mtu_pattern.expect("there is a pattern");
-    assert!(mtu_pattern.is_match("enp3s0") && !mtu_pattern.is_match("docker0"));
     assert_eq!(interfaces.refresh_interval, seconds(90));
 
     assert_eq!(tables.nftables_mode, NftablesMode::Auto);
     assert_eq!(tables.iptables_backend, IptablesBackend::Auto);
     assert_eq!(tables.chain_insert_mode, ChainInsertMode::Insert);
-    assert_eq!(tables.iptables_post_write_check, seconds(5));
     assert_eq!(tables.iptables_lock_probe, Duration::from_millis(50));
     for nftables in [true, false] {
         let backend = tables.backend(nftables);
@@ -93,23 +89,12 @@ fn defaults_are_calicos() {
         ProgramClusterRoutes::IpipOnly
     );
     assert_eq!(
-        routes.tables,
-        [TableRange {
-            first: 1,
-            last: 250
-        }]
+        (routes.normal_priority_v4, routes.normal_priority_v6),
+        (1024, 1024)
     );
-    assert_eq!(
-        (routes.normal_priority_v4, routes.elevated_priority_v6),
-        (1024, 512)
-    );
-    assert_eq!(routes.netlink_timeout, Duration::from_secs(10));
 
     assert_eq!((encap.vxlan, encap.ipip), (None, None));
-    assert_eq!(
-        (encap.vxlan_port, encap.vxlan_vni, encap.vxlan_mtu),
-        (4789, 4096, 0)
-    );
+    assert_eq!(encap.vxlan_port, 4789);
     assert_eq!(
         (nat.ports, nat.outgoing_address, nat.outgoing_interface),
         (None, None, None)
@@ -152,13 +137,6 @@ fn defaults_are_calicos() {
         (metrics.enabled, metrics.host, metrics.port),
         (false, None, 9091)
     );
-    assert_eq!(log.file, Some(PathBuf::from("/var/log/calico/felix.log")));
-    assert_eq!(log.screen_severity, Some(LogSeverity::Info));
-    assert_eq!(
-        (reporting.interval, reporting.ttl),
-        (seconds(30), Duration::from_secs(90))
-    );
-    assert!(!reporting.endpoints);
     assert_eq!(
         reporting.endpoint_status_folder,
         Some(PathBuf::from("/var/run/calico"))
@@ -244,28 +222,10 @@ fn values_become_types() {
         Some(Ipv4Addr::new(10, 0, 0, 1))
     );
     assert_eq!(config.encap.vxlan, Some(false));
-    assert_eq!(
-        config.routes.tables,
-        [TableRange {
-            first: 10,
-            last: 20
-        }]
-    );
     let routes = config.routes.program_cluster_routes;
     assert!(routes.ipip() && routes.no_encap());
     assert_eq!(config.tables.iptables.refresh_interval, None);
 
-    let both = file(&[
-        ("RouteTableRange", "10-20"),
-        ("RouteTableRanges", "1-2,300-400"),
-    ]);
-    assert_eq!(
-        both.config.routes.tables[1],
-        TableRange {
-            first: 300,
-            last: 400
-        }
-    );
     assert_eq!(set("NATPortRange", "0").config.nat.ports, None);
 }
 

@@ -27,6 +27,8 @@ pub struct RouteOptions {
     pub sources: [Option<IpAddr>; 2],
     /// Whether workloads have IPv6.
     pub ipv6: bool,
+    /// Whether routes to workloads' interfaces that others made are removed.
+    pub remove_foreign: bool,
 }
 
 /// The host's side of workloads.
@@ -112,7 +114,8 @@ impl LocalNetwork {
             let is_replaced = routes
                 .iter()
                 .any(|new| new.destination == route.destination);
-            if is_replaced || device.seen.elapsed() >= GRACE || is_ours && !is_bare(&route) {
+            let is_old = self.options.remove_foreign && device.seen.elapsed() >= GRACE;
+            if is_replaced || is_old || is_ours && !is_bare(&route) {
                 batch.delete_route(&route);
             }
         }

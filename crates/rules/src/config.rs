@@ -42,6 +42,8 @@ pub struct Config {
     pub flow_logs: bool,
     /// Address translation for packets that leave the cluster.
     pub nat_outgoing: NatOutgoing,
+    /// Workloads can have floating addresses.
+    pub floating_addresses: bool,
     /// Tunnels.
     pub tunnels: Tunnels,
     /// Workloads may send VXLAN packets.
@@ -207,6 +209,7 @@ impl Default for Config {
             log_rate: None,
             flow_logs: false,
             nat_outgoing: NatOutgoing::default(),
+            floating_addresses: false,
             tunnels: Tunnels::default(),
             allow_vxlan_from_workloads: false,
             allow_ipip_from_workloads: false,

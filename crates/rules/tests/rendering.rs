@@ -23,7 +23,7 @@ fn iptables_rules_are_calicos_to_the_letter() {
     };
     let mut failures = Vec::new();
     for (index, case) in cases.iter().enumerate() {
-        let expected = iptables_chains(case);
+        let mut expected = iptables_chains(case);
         let mut actual = Chains::new();
         let case_input = input::read(&case["input"], Dataplane::Iptables);
         for chain in &case_input.chains {
@@ -49,10 +49,20 @@ fn iptables_rules_are_calicos_to_the_letter() {
                     .collect(),
             );
         }
+        for refused in expected.extract_if(.., |_, rules| rules.iter().any(is_refused)) {
+            actual.remove(&refused.0);
+        }
         failures.extend(compare::exact(index, case, &expected, &actual));
     }
     assert!(cases.len() >= 90, "{} cases", cases.len());
     compare::report(&failures);
+}
+
+/// Whether iptables does not take a rule of Calico's: one that asks for types of ICMP in packets of something else.
+fn is_refused(rendered: &Rendered) -> bool {
+    let rule = &rendered.rule;
+    rule.contains("-p icmpv6 ") && rule.contains("-m icmp ")
+        || rule.contains("-p icmp ") && rule.contains("-m icmp6 ")
 }
 
 #[test]

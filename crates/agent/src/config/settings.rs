@@ -5,7 +5,7 @@ mod process;
 mod tables;
 
 pub use network::{EncapConfig, InterfaceConfig, MetadataConfig, RouteConfig};
-pub use process::{HealthConfig, LogConfig, MetricsConfig, ReportingConfig};
+pub use process::{HealthConfig, MetricsConfig, ReportingConfig};
 pub use tables::{
     BackendConfig, FailsafeConfig, IpSetConfig, NatConfig, PacketLogConfig, PolicyConfig,
     TableConfig,
@@ -46,8 +46,6 @@ pub struct Config {
     pub health: HealthConfig,
     /// Metrics.
     pub metrics: MetricsConfig,
-    /// The agent's own logs.
-    pub log: LogConfig,
     /// Reports about this node and its endpoints.
     pub reporting: ReportingConfig,
 }
@@ -72,7 +70,6 @@ impl Config {
             metadata: MetadataConfig::from_values(values),
             health: HealthConfig::from_values(values),
             metrics: MetricsConfig::from_values(values),
-            log: LogConfig::from_values(values),
             reporting: ReportingConfig::from_values(values),
         }
     }
@@ -84,10 +81,6 @@ impl Config {
         same_but_for_those
             .cluster_type
             .clone_from(&self.cluster_type);
-        same_but_for_those
-            .health
-            .timeout_overrides
-            .clone_from(&self.health.timeout_overrides);
         *self != same_but_for_those
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Chains {
     references: HashMap<ChainKey, u32>,
     changed: BTreeSet<ChainKey>,
     removed: BTreeSet<ChainKey>,
-    /// Chains that are needed again and whose rules were handed out long ago.
+    /// Chains that are referred to, and that nobody made or whose rules were handed out long ago.
     missing: BTreeSet<ChainKey>,
     in_kernel: HashSet<ChainKey>,
     /// Chains that are kept to be compared.
@@ -82,15 +82,26 @@ impl Chains {
             self.release(&entry.targets);
         }
         if self.is_referred_to(&key) {
-            self.add_placeholder(key);
+            self.missing.insert(key);
         } else if self.in_kernel.contains(&key) {
             self.removed.insert(key);
         }
     }
 
-    /// Chains that must be put again before changes are taken.
+    /// Chains that must be put before changes are taken.
     pub(super) fn take_missing(&mut self) -> BTreeSet<ChainKey> {
         std::mem::take(&mut self.missing)
+    }
+
+    /// Of chains that were missing, those that nobody put deny all.
+    pub(super) fn deny_unknown(&mut self, missing: BTreeSet<ChainKey>) {
+        for key in missing {
+            let entry = self.entries.get(&key);
+            let is_known = entry.is_some_and(|entry| entry.value.is_some());
+            if !is_known && self.is_referred_to(&key) {
+                self.add_placeholder(&key);
+            }
+        }
     }
 
     /// What changed since the last time: chains to write, and chains to remove.
@@ -159,7 +170,10 @@ impl Chains {
                 continue;
             }
             match self.entries.get_mut(key) {
-                None => self.add_placeholder(key.clone()),
+                None => {
+                    self.missing.insert(key.clone());
+                    self.removed.remove(key);
+                }
                 Some(entry) if !entry.is_programmed => {
                     entry.is_programmed = true;
                     let targets = entry.targets.clone();
@@ -193,6 +207,10 @@ impl Chains {
     /// Nothing refers to a chain any more.
     fn unprogram(&mut self, key: &ChainKey) {
         let Some(entry) = self.entries.get_mut(key) else {
+            self.missing.remove(key);
+            if self.in_kernel.contains(key) {
+                self.removed.insert(key.clone());
+            }
             return;
         };
         if entry.is_placeholder {
@@ -213,24 +231,83 @@ impl Chains {
         self.release(&targets);
     }
 
-    fn add_placeholder(&mut self, key: ChainKey) {
+    fn add_placeholder(&mut self, key: &ChainKey) {
         tracing::error!(
             chain = %key.name,
             "a chain that is referred to is not known; it denies all packets until it is"
         );
         let deny = Rule::always(Action::Drop).note("Missing chain");
-        let chain = Chain::new(key.table, Arc::clone(&key.name), vec![deny]);
-        self.changed.insert(key.clone());
-        self.removed.remove(&key);
-        self.entries.insert(
-            key,
-            Entry {
-                value: Some(chain),
-                is_programmed: true,
-                is_root: false,
-                is_placeholder: true,
-                targets: Box::default(),
-            },
+        self.insert(
+            Chain::new(key.table, Arc::clone(&key.name), vec![deny]),
+            false,
         );
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.is_placeholder = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(name: &str, targets: &[&str]) -> Chain {
+        let jump = |target: &&str| Rule::always(Action::Jump((*target).into()));
+        Chain::new(Table::Filter, name, targets.iter().map(jump).collect())
+    }
+
+    /// The names of what is written and of what is removed.
+    fn changes(chains: &mut Chains) -> (Vec<String>, Vec<String>) {
+        let missing = chains.take_missing();
+        chains.deny_unknown(missing);
+        let (written, removed) = chains.take_changes();
+        let written = written.iter().map(|chain| chain.name.to_string());
+        let removed = removed.iter().map(|key| key.name.to_string());
+        (written.collect(), removed.collect())
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_nothing_refers_to_is_not_programmed() {
+        let mut chains = Chains::default();
+        chains.put(chain("b", &["c"]));
+        chains.put(chain("c", &[]));
+        assert_eq!(changes(&mut chains), (vec![], vec![]));
+        chains.put_root(chain("a", &["b"]));
+        assert_eq!(changes(&mut chains), (names(&["a", "b", "c"]), vec![]));
+        chains.put_root(chain("a", &["c"]));
+        assert_eq!(changes(&mut chains), (names(&["a"]), names(&["b"])));
+        chains.put_root(chain("a", &["b"]));
+        let missing: Vec<ChainKey> = chains.take_missing().into_iter().collect();
+        assert_eq!(missing, [ChainKey::of(&chain("b", &[]))]);
+        chains.put(chain("b", &["c"]));
+        assert_eq!(changes(&mut chains), (names(&["a", "b"]), vec![]));
+    }
+
+    #[test]
+    fn what_is_referred_to_and_not_known_denies_all_until_it_is() {
+        let mut chains = Chains::default();
+        chains.put_root(chain("a", &["b"]));
+        assert_eq!(changes(&mut chains), (names(&["a", "b"]), vec![]));
+        chains.put(chain("b", &[]));
+        assert_eq!(changes(&mut chains), (names(&["b"]), vec![]));
+        chains.remove(Table::Filter, &"b".into());
+        assert_eq!(changes(&mut chains), (names(&["b"]), vec![]));
+        chains.remove(Table::Filter, &"a".into());
+        assert_eq!(changes(&mut chains), (vec![], names(&["a", "b"])));
+    }
+
+    #[test]
+    fn what_goes_before_what_refers_to_it_is_simply_gone() {
+        let mut chains = Chains::default();
+        chains.put_root(chain("a", &["b"]));
+        chains.put(chain("b", &[]));
+        changes(&mut chains);
+        chains.remove(Table::Filter, &"b".into());
+        chains.put_root(chain("a", &[]));
+        assert_eq!(changes(&mut chains), (names(&["a"]), names(&["b"])));
     }
 }

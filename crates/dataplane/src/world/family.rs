@@ -13,7 +13,7 @@ use tortie_rules::{
     IpVersion, Renderer, Table, TierGroups, Workload,
 };
 
-use crate::change::{Batch, MapChange};
+use crate::change::{Batch, ChainKey, MapChange};
 
 use super::chains::Chains;
 use super::endpoints::{GroupUse, Selectors, groups};
@@ -146,13 +146,21 @@ impl Family {
 
     /// Renders chains again that nothing referred to for some time.
     fn put_missing(&mut self, world: &World) {
-        let missing = self.chains.take_missing();
-        if missing.is_empty() {
-            return;
+        loop {
+            let missing = self.chains.take_missing();
+            if missing.is_empty() {
+                return;
+            }
+            self.put_again(world, &missing);
+            self.chains.deny_unknown(missing);
         }
+    }
+
+    fn put_again(&mut self, world: &World, missing: &BTreeSet<ChainKey>) {
         let is_missing = |(table, name): &(Table, Arc<str>)| {
-            let mut missing = missing.iter();
-            missing.any(|key| key.table == *table && key.name == *name)
+            missing
+                .iter()
+                .any(|key| key.table == *table && key.name == *name)
         };
         let policies = self.policy_chains.iter();
         let policies = policies.filter(|(_, chains)| chains.iter().any(is_missing));
@@ -161,7 +169,10 @@ impl Family {
         }
         let profiles = self.profile_chains.iter();
         let profiles = profiles.filter(|(_, chains)| chains.iter().any(is_missing));
-        for name in profiles.map(|(name, _)| Arc::clone(name)).collect::<Vec<_>>() {
+        for name in profiles
+            .map(|(name, _)| Arc::clone(name))
+            .collect::<Vec<_>>()
+        {
             self.profile(world, &name);
         }
         let fixed = self.renderer.fixed_chains().into_iter();
@@ -210,7 +221,10 @@ impl Family {
             }
         }
         let before = self.profile_chains.insert(Arc::clone(name), names.clone());
-        let gone = before.into_iter().flatten().filter(|key| !names.contains(key));
+        let gone = before
+            .into_iter()
+            .flatten()
+            .filter(|key| !names.contains(key));
         self.remove_chains(gone.collect::<Vec<_>>());
     }
 
@@ -455,7 +469,11 @@ impl Family {
         let version = self.ip_version();
         let renderer = &self.renderer;
         let nat = renderer.nat_outgoing_chain(world.network.masquerades(version));
-        let (dnat, snat) = world.floating_addresses(version);
+        let (dnat, snat) = if renderer.config().floating_addresses {
+            world.floating_addresses(version)
+        } else {
+            Default::default()
+        };
         let floating = [
             renderer.floating_dnat_chain(&dnat),
             renderer.floating_snat_chain(&snat),

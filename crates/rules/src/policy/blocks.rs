@@ -10,9 +10,9 @@ use ipnet::IpNet;
 use tortie_api::scalar::Protocol;
 use tortie_engine::message::{Rule as EngineRule, SetId};
 
-use crate::Direction;
 use crate::renderer::Renderer;
 use crate::rule::{Action, Match, PortRange, Rule, Side};
+use crate::{Direction, IpVersion};
 
 use super::verdict::Owner;
 use super::{Nets, rule_side};
@@ -62,6 +62,9 @@ impl Renderer {
         index: usize,
         out: &mut Vec<Rule>,
     ) {
+        let Some((protocol, not_protocol)) = self.protocols(rule) else {
+            return;
+        };
         let ports = Side::BOTH.map(|side| {
             let conditions = rule_side(rule, side);
             Ports {
@@ -95,12 +98,12 @@ impl Renderer {
         }
         let used = blocks.used;
         let mut matches = Vec::new();
-        matches.extend(rule.protocol.clone().map(Match::Protocol));
+        matches.extend(protocol.map(Match::Protocol));
         for side in Side::BOTH {
             self.wanted_side(side, rule, nets, &ports[side as usize], &mut matches);
         }
         matches.extend(rule.icmp.map(|icmp| Match::Icmp(icmp.r#type, icmp.code)));
-        matches.extend(rule.not_protocol.clone().map(Match::NotProtocol));
+        matches.extend(not_protocol.map(Match::NotProtocol));
         for side in Side::BOTH {
             if !none_need_a_block[side as usize] {
                 let none = nets.side(side).none.iter();
@@ -117,6 +120,26 @@ impl Renderer {
             matches.push(Match::Mark(bit, bit));
         }
         self.marked(matches, rule, owner, direction, index, out);
+    }
+
+    /// The protocol that a rule is for, or else the one that it is not for: iptables takes one condition, and one on ICMP
+    /// only with the protocol. `None` if no packet can match.
+    fn protocols(&self, rule: &EngineRule) -> Option<(Option<Protocol>, Option<Protocol>)> {
+        let is_icmp = rule.icmp.is_some() || rule.not_icmp.is_some();
+        let icmp = match self.ip_version {
+            IpVersion::V4 => 1,
+            IpVersion::V6 => 58,
+        };
+        let wanted = match &rule.protocol {
+            Some(other) if is_icmp && other.number() != Some(icmp) => return None,
+            None if is_icmp => Some(Protocol::Number(icmp)),
+            protocol => protocol.clone(),
+        };
+        match (wanted, &rule.not_protocol) {
+            (Some(wanted), Some(unwanted)) if wanted.number() == unwanted.number() => None,
+            (Some(wanted), _) => Some((Some(wanted), None)),
+            (None, unwanted) => Some((None, unwanted.clone())),
+        }
     }
 
     fn wanted_side(

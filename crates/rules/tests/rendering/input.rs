@@ -416,6 +416,7 @@ fn config(value: &Value) -> Config {
                 .as_str()
                 .map(str::to_owned),
         },
+        floating_addresses: false,
         tunnels: Tunnels {
             ipip: flag("IPIPEnabled"),
             vxlan: flag("VXLANEnabled"),

@@ -5,15 +5,9 @@ use std::{
     time::Duration,
 };
 
-use crate::config::choice::{LocalSubnetL2Reachability, ProgramClusterRoutes, RouteSource};
+use crate::config::choice::{ProgramClusterRoutes, RouteSource};
 use crate::config::resolve::Values;
-use crate::config::value::{Pattern, TableRange};
-
-/// Routing tables that are ours where nothing is said.
-const DEFAULT_TABLES: TableRange = TableRange {
-    first: 1,
-    last: 250,
-};
+use crate::config::value::Pattern;
 
 const DEFAULT_METADATA_ADDRESS: &str = "127.0.0.1";
 const DEFAULT_METADATA_PORT: u16 = 8775;
@@ -25,8 +19,6 @@ pub struct InterfaceConfig {
     pub prefixes: Vec<String>,
     /// Interfaces that count as absent.
     pub exclude: Vec<Pattern>,
-    /// Interfaces of the host whose MTU limits that of workloads.
-    pub mtu_pattern: Option<Pattern>,
     /// Time between checks of all interfaces, if there are any.
     pub refresh_interval: Option<Duration>,
 }
@@ -48,26 +40,12 @@ pub struct RouteConfig {
     pub program_cluster_routes: ProgramClusterRoutes,
     /// What routes to other nodes are made from.
     pub source: RouteSource,
-    /// Routing tables that are ours; never empty.
-    pub tables: Vec<TableRange>,
     /// Whether all routes are left alone.
     pub sync_disabled: bool,
     /// Metric of IPv4 routes to workloads.
     pub normal_priority_v4: u32,
-    /// Metric of IPv4 routes to workloads that have just moved here.
-    pub elevated_priority_v4: u32,
     /// Metric of IPv6 routes to workloads.
     pub normal_priority_v6: u32,
-    /// Metric of IPv6 routes to workloads that have just moved here.
-    pub elevated_priority_v6: u32,
-    /// Time that a workload that has moved keeps the elevated metric.
-    pub live_migration_convergence: Duration,
-    /// Time that the kernel may take to answer.
-    pub netlink_timeout: Duration,
-    /// For which addresses in the host's own subnet ARP and NDP are answered.
-    pub local_subnet_l2: LocalSubnetL2Reachability,
-    /// Time between announcements of those addresses, if there are any.
-    pub local_subnet_l2_refresh: Option<Duration>,
 }
 
 /// Tunnels between nodes.
@@ -77,24 +55,12 @@ pub struct EncapConfig {
     pub vxlan: Option<bool>,
     /// UDP port of VXLAN.
     pub vxlan_port: u16,
-    /// VXLAN network number.
-    pub vxlan_vni: u32,
-    /// MTU of the VXLAN device; 0 to find it out.
-    pub vxlan_mtu: u32,
-    /// MTU of the IPv6 VXLAN device; 0 to find it out.
-    pub vxlan_mtu_v6: u32,
     /// Address of this node's VXLAN device.
     pub vxlan_address: Option<Ipv4Addr>,
     /// Address of this node's IPv6 VXLAN device.
     pub vxlan_address_v6: Option<Ipv6Addr>,
-    /// Hardware address of this node's VXLAN device.
-    pub vxlan_mac: Option<String>,
-    /// Hardware address of this node's IPv6 VXLAN device.
-    pub vxlan_mac_v6: Option<String>,
     /// Whether IP-in-IP is used; pools decide without it.
     pub ipip: Option<bool>,
-    /// MTU of the IP-in-IP device; 0 to find it out.
-    pub ipip_mtu: u32,
     /// Address of this node's IP-in-IP device.
     pub ipip_address: Option<Ipv4Addr>,
     /// Whether workloads may send VXLAN packets of their own.
@@ -119,7 +85,6 @@ impl InterfaceConfig {
         Self {
             prefixes: values.get("InterfacePrefix"),
             exclude: values.get("InterfaceExclude"),
-            mtu_pattern: values.get("MTUIfacePattern"),
             refresh_interval: values.get("InterfaceRefreshInterval"),
         }
     }
@@ -129,11 +94,6 @@ impl InterfaceConfig {
 
 impl RouteConfig {
     pub(super) fn from_values(values: &Values<'_>) -> Self {
-        let tables = [
-            values.get("RouteTableRanges"),
-            values.get("RouteTableRange"),
-            vec![DEFAULT_TABLES],
-        ];
         Self {
             refresh_interval: values.get("RouteRefreshInterval"),
             device_source: values.get("DeviceRouteSourceAddress"),
@@ -142,19 +102,9 @@ impl RouteConfig {
             remove_external: values.get("RemoveExternalRoutes"),
             program_cluster_routes: values.get("ProgramClusterRoutes"),
             source: values.get("RouteSource"),
-            tables: tables
-                .into_iter()
-                .find(|ranges: &Vec<_>| !ranges.is_empty())
-                .unwrap_or_default(),
             sync_disabled: values.get("RouteSyncDisabled"),
             normal_priority_v4: values.get("IPv4NormalRoutePriority"),
-            elevated_priority_v4: values.get("IPv4ElevatedRoutePriority"),
             normal_priority_v6: values.get("IPv6NormalRoutePriority"),
-            elevated_priority_v6: values.get("IPv6ElevatedRoutePriority"),
-            live_migration_convergence: values.get("LiveMigrationRouteConvergenceTime"),
-            netlink_timeout: values.get("NetlinkTimeoutSecs"),
-            local_subnet_l2: values.get("LocalSubnetL2Reachability"),
-            local_subnet_l2_refresh: values.get("LocalSubnetL2ReachabilityRefreshInterval"),
         }
     }
 }
@@ -166,15 +116,9 @@ impl EncapConfig {
         Self {
             vxlan: values.get("VXLANEnabled"),
             vxlan_port: values.get("VXLANPort"),
-            vxlan_vni: values.get("VXLANVNI"),
-            vxlan_mtu: values.get("VXLANMTU"),
-            vxlan_mtu_v6: values.get("VXLANMTUV6"),
             vxlan_address: values.get("IPv4VXLANTunnelAddr"),
             vxlan_address_v6: values.get("IPv6VXLANTunnelAddr"),
-            vxlan_mac: values.get("VXLANTunnelMACAddr"),
-            vxlan_mac_v6: values.get("VXLANTunnelMACAddrV6"),
             ipip: values.get("IpInIpEnabled"),
-            ipip_mtu: values.get("IpInIpMtu"),
             ipip_address: values.get("IpInIpTunnelAddr"),
             allow_vxlan_from_workloads: values.get("AllowVXLANPacketsFromWorkloads"),
             allow_ipip_from_workloads: values.get("AllowIPIPPacketsFromWorkloads"),

@@ -1,8 +1,8 @@
 //! The process: logs, health, metrics, reports.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
-use crate::config::choice::{ClientAuth, LogSeverity};
+use crate::config::choice::ClientAuth;
 use crate::config::resolve::Values;
 
 /// Answers about liveness and readiness.
@@ -14,8 +14,6 @@ pub struct HealthConfig {
     pub host: String,
     /// Port that they are given on.
     pub port: u16,
-    /// Time after which a silent component counts as hung, by component.
-    pub timeout_overrides: BTreeMap<String, Duration>,
 }
 
 /// Metrics.
@@ -27,8 +25,6 @@ pub struct MetricsConfig {
     pub host: Option<String>,
     /// Port that they are served on.
     pub port: u16,
-    /// Whether they tell about the process.
-    pub process: bool,
     /// File with the authorities that readers' certificates must come from.
     pub ca_file: Option<PathBuf>,
     /// File with the certificate that they are served with.
@@ -39,30 +35,9 @@ pub struct MetricsConfig {
     pub client_auth: ClientAuth,
 }
 
-/// The agent's own logs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogConfig {
-    /// File that they go to, if any.
-    pub file: Option<PathBuf>,
-    /// Least severity that goes to the file; none for nothing.
-    pub file_severity: Option<LogSeverity>,
-    /// Least severity that goes to standard output; none for nothing.
-    pub screen_severity: Option<LogSeverity>,
-    /// Least severity that goes to syslog; none for nothing.
-    pub sys_severity: Option<LogSeverity>,
-}
-
 /// Reports about this node and its endpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportingConfig {
-    /// Time between reports that this node is alive, if there are any.
-    pub interval: Option<Duration>,
-    /// Time after which such a report is no longer valid.
-    pub ttl: Duration,
-    /// Whether the status of endpoints is reported to the datastore.
-    pub endpoints: bool,
-    /// Least time between reports about endpoints.
-    pub endpoint_delay: Duration,
     /// Folder that gets a file for each endpoint that is ready, if any.
     pub endpoint_status_folder: Option<PathBuf>,
 }
@@ -75,7 +50,6 @@ impl HealthConfig {
             enabled: values.get("HealthEnabled"),
             host: values.get("HealthHost"),
             port: values.get("HealthPort"),
-            timeout_overrides: values.get("HealthTimeoutOverrides"),
         }
     }
 }
@@ -88,24 +62,10 @@ impl MetricsConfig {
             enabled: values.get("PrometheusMetricsEnabled"),
             host: values.get("PrometheusMetricsHost"),
             port: values.get("PrometheusMetricsPort"),
-            process: values.get("PrometheusProcessMetricsEnabled"),
             ca_file: values.get("PrometheusMetricsCAFile"),
             cert_file: values.get("PrometheusMetricsCertFile"),
             key_file: values.get("PrometheusMetricsKeyFile"),
             client_auth: values.get("PrometheusMetricsClientAuth"),
-        }
-    }
-}
-
-// === impl LogConfig ===
-
-impl LogConfig {
-    pub(super) fn from_values(values: &Values<'_>) -> Self {
-        Self {
-            file: values.get("LogFilePath"),
-            file_severity: values.get("LogSeverityFile"),
-            screen_severity: values.get("LogSeverityScreen"),
-            sys_severity: values.get("LogSeveritySys"),
         }
     }
 }
@@ -115,10 +75,6 @@ impl LogConfig {
 impl ReportingConfig {
     pub(super) fn from_values(values: &Values<'_>) -> Self {
         Self {
-            interval: values.get("ReportingIntervalSecs"),
-            ttl: values.get("ReportingTTLSecs"),
-            endpoints: values.get("EndpointReportingEnabled"),
-            endpoint_delay: values.get("EndpointReportingDelaySecs"),
             endpoint_status_folder: values.get("EndpointStatusPathPrefix"),
         }
     }

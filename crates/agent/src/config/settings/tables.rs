@@ -3,11 +3,11 @@
 use std::{net::Ipv4Addr, time::Duration};
 
 use crate::config::choice::{
-    AllowAction, ChainInsertMode, DenyAction, EndpointToHostAction, FlowTableOffload,
-    IptablesBackend, NatOutgoingExclusions, NftablesMode, ServiceLoopPrevention, SourceSpoofing,
+    AllowAction, ChainInsertMode, DenyAction, EndpointToHostAction, IptablesBackend,
+    NatOutgoingExclusions, NftablesMode, ServiceLoopPrevention, SourceSpoofing,
 };
 use crate::config::resolve::Values;
-use crate::config::value::{FailsafePort, Pattern, PortRange};
+use crate::config::value::{FailsafePort, PortRange};
 
 /// How rules are programmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,16 +20,10 @@ pub struct TableConfig {
     pub iptables: BackendConfig,
     /// Which iptables is used.
     pub iptables_backend: IptablesBackend,
-    /// Time after a write until iptables is read back, if it is.
-    pub iptables_post_write_check: Option<Duration>,
     /// Time between attempts to take the iptables lock.
     pub iptables_lock_probe: Duration,
     /// Where our rules go in the kernel's chains.
     pub chain_insert_mode: ChainInsertMode,
-    /// Which established flows skip the rules, with nftables.
-    pub flow_table_offload: FlowTableOffload,
-    /// Which interfaces of the host take part in that.
-    pub flow_table_interfaces: Option<Pattern>,
 }
 
 /// What each of nftables and iptables has its own parameters for.
@@ -129,11 +123,8 @@ impl TableConfig {
                 refresh_interval: values.get("IptablesRefreshInterval"),
             },
             iptables_backend: values.get("IptablesBackend"),
-            iptables_post_write_check: values.get("IptablesPostWriteCheckIntervalSecs"),
             iptables_lock_probe: values.get("IptablesLockProbeIntervalMillis"),
             chain_insert_mode: values.get("ChainInsertMode"),
-            flow_table_offload: values.get("NFTablesFlowTableOffload"),
-            flow_table_interfaces: values.get("NFTablesFlowTableDataIfacePattern"),
         }
     }
 

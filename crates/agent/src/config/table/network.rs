@@ -32,8 +32,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Regex,
         "^((en|wl|ww|sl|ib)[Pcopsvx].*|(eth|wlan|wwan).*)",
         "interfaces of the host whose MTU limits that of workloads",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "RequireMTUFile",
         Kind::Bool,
@@ -103,16 +102,14 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         "",
         "numbers of routing tables that are ours; older form of `RouteTableRanges`",
     )
-    .fatal()
-    .acted_on(),
+    .fatal(),
     Parameter::new(
         "RouteTableRanges",
         Kind::RouteTableRanges,
         "",
         "numbers of routing tables that are ours; 1-250 without it",
     )
-    .fatal()
-    .acted_on(),
+    .fatal(),
     Parameter::new(
         "RouteSyncDisabled",
         Kind::Bool,
@@ -138,8 +135,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "512",
         "metric of IPv4 routes to workloads that have just moved here",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "IPv6NormalRoutePriority",
         Kind::Int {
@@ -158,36 +154,31 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "512",
         "metric of IPv6 routes to workloads that have just moved here",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "LiveMigrationRouteConvergenceTime",
         Kind::Seconds,
         "30",
         "time that a workload that has moved keeps the elevated metric",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "NetlinkTimeoutSecs",
         Kind::Seconds,
         "10",
         "time that the kernel may take to answer over netlink",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "LocalSubnetL2Reachability",
         Kind::OneOf(LocalSubnetL2Reachability::OPTIONS),
         "Disabled",
         "for which addresses in the host's own subnet to answer ARP and NDP",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "LocalSubnetL2ReachabilityRefreshInterval",
         Kind::Seconds,
         "120",
         "time between announcements of those addresses; 0 for none",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "ExternalNodesCIDRList",
         Kind::Cidrs,

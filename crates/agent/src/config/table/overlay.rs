@@ -28,8 +28,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "4096",
         "VXLAN network number",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "VXLANMTU",
         Kind::Int {
@@ -38,8 +37,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "0",
         "MTU of the VXLAN device; 0 to find it out",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "VXLANMTUV6",
         Kind::Int {
@@ -48,8 +46,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "0",
         "MTU of the IPv6 VXLAN device; 0 to find it out",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "IPv4VXLANTunnelAddr",
         Kind::Ipv4,
@@ -69,15 +66,13 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Text,
         "",
         "hardware address of this node's VXLAN device",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "VXLANTunnelMACAddrV6",
         Kind::Text,
         "",
         "hardware address of this node's IPv6 VXLAN device",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "IpInIpEnabled",
         Kind::Bool,
@@ -93,8 +88,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "0",
         "MTU of the IP-in-IP device; 0 to find it out",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "IpInIpTunnelAddr",
         Kind::Ipv4,

@@ -10,29 +10,25 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         "/var/log/calico/felix.log",
         "file that logs go to; `none` for no file",
     )
-    .fatal()
-    .acted_on(),
+    .fatal(),
     Parameter::new(
         "LogSeverityFile",
         Kind::OneOf(LogSeverity::OPTIONS),
         "INFO",
         "least severity that goes to the log file",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "LogSeverityScreen",
         Kind::OneOf(LogSeverity::OPTIONS),
         "INFO",
         "least severity that goes to standard output",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "LogSeveritySys",
         Kind::OneOf(LogSeverity::OPTIONS),
         "INFO",
         "least severity that goes to syslog",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "LogDebugFilenameRegex",
         Kind::Regex,
@@ -68,8 +64,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Timeouts,
         "",
         "time after which a silent component counts as hung, by component",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "PrometheusMetricsEnabled",
         Kind::Bool,
@@ -105,8 +100,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Bool,
         "true",
         "whether metrics tell about the process: time, memory, open files",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "PrometheusWireGuardMetricsEnabled",
         Kind::Bool,
@@ -146,29 +140,25 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Seconds,
         "30",
         "time between reports that this node is alive; 0 for none",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "ReportingTTLSecs",
         Kind::Seconds,
         "90",
         "time after which such a report is no longer valid",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "EndpointReportingEnabled",
         Kind::Bool,
         "false",
         "whether to report the status of endpoints to the datastore",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "EndpointReportingDelaySecs",
         Kind::Seconds,
         "1",
         "least time between reports about endpoints",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "EndpointStatusPathPrefix",
         Kind::Path,

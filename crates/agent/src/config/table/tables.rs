@@ -19,15 +19,13 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::OneOf(FlowTableOffload::OPTIONS),
         "Disabled",
         "which established flows skip the rules through a flow table",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "NFTablesFlowTableDataIfacePattern",
         Kind::Regex,
         "",
         "which interfaces of the host take part in the flow table",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "IptablesBackend",
         Kind::OneOf(IptablesBackend::OPTIONS),
@@ -144,8 +142,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Seconds,
         "5",
         "time after a write until iptables is read back; 0 for never",
-    )
-    .acted_on(),
+    ),
     Parameter::new(
         "IptablesLockProbeIntervalMillis",
         Kind::Millis,
