@@ -13,6 +13,7 @@
 mod agent;
 pub mod config;
 mod derive;
+pub mod machine;
 mod metrics;
 mod node;
 mod server;

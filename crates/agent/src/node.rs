@@ -4,21 +4,18 @@ use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tortie_dataplane::iptables::IptablesDriver;
-use tortie_dataplane::nftables::NftablesDriver;
-use tortie_dataplane::{
-    Dataplane, Driver, LocalNetwork, RouteOptions, WorkloadState, remove_left_overs,
-};
+use tortie_dataplane::{Dataplane, LocalNetwork, WorkloadState, remove_left_overs};
 use tortie_engine::message::{ConfigUpdate, Encapsulation};
 use tortie_engine::{Engine, Message};
 use tortie_kernel::monitor::{Monitor, Topics};
 use tortie_kernel::poll::wait;
-use tortie_rules::{Dataplane as Kind, IpVersion};
+use tortie_rules::Dataplane as Kind;
 use tortie_sync::{Status, Syncer};
 
 use crate::agent::{Agent, Error, usable};
-use crate::config::{Config, NftablesMode, Sources, resolve};
+use crate::config::{Config, Sources, resolve};
 use crate::derive::{engine_config, rules_config};
+use crate::machine::{choose, drivers, interfaces, local_network, versions};
 use crate::server::Servers;
 use crate::status::StatusFiles;
 
@@ -83,19 +80,7 @@ impl Node {
         };
         let options = &agent.options;
         let syncer = Syncer::start(&options.store, &sync_config, &options.runtime);
-        let local = LocalNetwork::open(RouteOptions {
-            protocol: config.routes.protocol,
-            metrics: [
-                config.routes.normal_priority_v4,
-                config.routes.normal_priority_v6,
-            ],
-            sources: [
-                config.routes.device_source.map(Into::into),
-                config.routes.device_source_v6.map(Into::into),
-            ],
-            ipv6: config.ipv6,
-            remove_foreign: config.routes.remove_external,
-        })?;
+        let local = local_network(&config)?;
         if config.ip_forwarding {
             for error in local.enable_forwarding() {
                 tracing::warn!("forwarding could not be enabled: {error}");
@@ -282,10 +267,8 @@ impl Node {
     }
 
     fn list_interfaces(&mut self) {
-        match self.local.interfaces() {
-            Ok(mut interfaces) => {
-                let excluded = &self.config.interfaces.exclude;
-                interfaces.retain(|name, _| !excluded.iter().any(|pattern| pattern.is_match(name)));
+        match interfaces(&self.config, &mut self.local) {
+            Ok(interfaces) => {
                 self.dataplane.set_interfaces(interfaces);
                 self.todo.interfaces = false;
                 self.todo.routes = true;
@@ -449,41 +432,4 @@ fn set_sources(sources: &mut Sources, update: ConfigUpdate) {
     sources.global = update.global;
     sources.selected = update.selected;
     sources.node = update.node;
-}
-
-/// The data plane that the configuration asks for, or that the kernel has.
-fn choose(config: &Config) -> Kind {
-    match config.tables.nftables_mode {
-        NftablesMode::Enabled => Kind::Nftables,
-        NftablesMode::Disabled => Kind::Iptables,
-        NftablesMode::Auto => {
-            if NftablesDriver::is_usable() {
-                Kind::Nftables
-            } else {
-                Kind::Iptables
-            }
-        }
-    }
-}
-
-fn versions(config: &Config) -> Vec<IpVersion> {
-    let mut versions = vec![IpVersion::V4];
-    versions.extend(config.ipv6.then_some(IpVersion::V6));
-    versions
-}
-
-type Drivers = Vec<(IpVersion, Box<dyn Driver>)>;
-
-fn drivers(config: &Config, kind: Kind) -> Result<Drivers, Error> {
-    let drivers = versions(config).into_iter().map(|version| {
-        let driver: Box<dyn Driver> = match kind {
-            Kind::Nftables => Box::new(NftablesDriver::open(version)?),
-            Kind::Iptables => {
-                let options = crate::derive::iptables_options(config, version);
-                Box::new(IptablesDriver::new(&options)?)
-            }
-        };
-        Ok((version, driver))
-    });
-    drivers.collect()
 }

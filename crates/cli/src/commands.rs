@@ -2,12 +2,16 @@
 
 mod agent;
 mod completion;
+mod confirm;
 mod convert;
 mod crds;
+mod demo;
 mod get;
 mod kinds;
 mod label;
+mod node;
 mod patch;
+mod render;
 mod replay;
 mod report;
 mod selector;
@@ -25,7 +29,7 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Command, Global};
 use crate::config;
 
-/// Runs a command to its exit code: 0 done, 1 failed; `selector` and `why` also 2.
+/// Runs a command to its exit code: 0 done, 1 failed; `selector`, `why` and `node` also 2.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     start_logging(&cli.global.log_level);
     let outcome = tokio::runtime::Builder::new_multi_thread()
@@ -54,9 +58,11 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             };
             write::run(&args.files, mode, &connect(&global).await?).await
         }
-        Command::Apply(args) => {
-            write::run(&args.files, write::Mode::Apply, &connect(&global).await?).await
-        }
+        Command::Apply(args) => match args.confirm {
+            Some(seconds) => confirm::apply(&args.files, seconds, &global).await,
+            None => write::run(&args.files, write::Mode::Apply, &connect(&global).await?).await,
+        },
+        Command::Confirm(args) => confirm::run(args, &global).await,
         Command::Replace(args) => {
             write::run(&args.files, write::Mode::Replace, &connect(&global).await?).await
         }
@@ -69,6 +75,9 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Selector(args) => selector::run(&args),
         Command::Why(args) => why::run(&args, &global).await,
         Command::Agent(args) => agent::run(&args, &global).await,
+        Command::Render(args) => render::run(&args, &global).await,
+        Command::Node(args) => node::run(args, &global).await,
+        Command::Demo(args) => demo::run(&args, &global).await,
         Command::Replay(args) => replay::run(&args),
         Command::Version(args) => version::run(&args, &global).await,
         Command::Completion(args) => completion::run(&args),

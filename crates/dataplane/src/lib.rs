@@ -12,9 +12,7 @@ pub mod nftables;
 mod world;
 
 pub use apply::{Dataplane, Done};
-pub use change::{
-    Batch, ChainKey, Driver, Drift, Error, MapChange, Members, SetChange, SetKind,
-};
+pub use change::{Batch, ChainKey, Drift, Driver, Error, MapChange, Members, SetChange, SetKind};
 pub use left_over::remove_left_overs;
 pub use local::{LocalNetwork, RouteOptions, WorkloadState};
 pub use world::{InterfaceState, Interfaces, World};

@@ -29,22 +29,36 @@ fn run(program: &str, arguments: &[&str], input: &str) -> String {
     stdin.write_all(input.as_bytes()).expect("a reader");
     drop(stdin);
     let output = child.wait_with_output().expect("an end");
-    assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {output:?}"
+    );
     String::from_utf8(output.stdout).expect("text")
 }
 
 fn check_iptables(variant: &str) {
     tortie_kernel::namespace::run_in_new(|| {
-        run("ipset", &["restore"], "create cali40s:old hash:net family inet\n");
+        run(
+            "ipset",
+            &["restore"],
+            "create cali40s:old hash:net family inet\n",
+        );
         run("ipset", &["restore"], "create others hash:ip family inet\n");
-        run(&format!("iptables-{variant}-restore"), &["--noflush"], RULES);
+        run(
+            &format!("iptables-{variant}-restore"),
+            &["--noflush"],
+            RULES,
+        );
 
         let errors = remove_left_overs(Dataplane::Nftables, &[IpVersion::V4, IpVersion::V6]);
         assert!(errors.is_empty(), "{errors:?}");
 
         let rules = run(&format!("iptables-{variant}-save"), &["-t", "filter"], "");
         assert!(!rules.contains("cali"), "{rules}");
-        assert!(rules.contains("-A FORWARD -s 192.0.2.1/32 -j DROP"), "{rules}");
+        assert!(
+            rules.contains("-A FORWARD -s 192.0.2.1/32 -j DROP"),
+            "{rules}"
+        );
         assert!(rules.contains("-A other -j ACCEPT"), "{rules}");
         let sets = run("ipset", &["list", "-name"], "");
         assert_eq!(sets, "others\n");

@@ -38,8 +38,8 @@ pub(crate) struct Start<'a> {
 
 impl RunningAgent {
     /// Starts an agent and waits until everything is in force.
-    pub(crate) fn start(plane: Plane, start: Start<'_>) -> Self {
-        let (agent, ready) = prepare(plane, &start);
+    pub(crate) fn start(plane: Plane, start: &Start<'_>) -> Self {
+        let (agent, ready) = prepare(plane, start);
         let mut running = Self {
             metrics: Arc::clone(agent.metrics()),
             health: Arc::clone(agent.health()),

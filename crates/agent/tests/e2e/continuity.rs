@@ -12,6 +12,7 @@ use crate::traffic::{Conversation, Datagrams};
 on_both_data_planes!(
     traffic_is_not_disturbed_by_changes_that_do_not_concern_it,
     traffic_is_not_disturbed_by_a_restart_of_the_agent,
+    what_changed_while_the_agent_was_away_is_in_force_when_it_is_back,
     a_change_of_policy_changes_exactly_what_it_says,
     a_pod_is_never_open_while_it_comes_and_goes,
 );
@@ -82,7 +83,11 @@ impl Watched {
     #[track_caller]
     fn check(mut self) {
         self.go_on();
-        assert_eq!(self.closed.arrived(), 0, "something came to the closed port");
+        assert_eq!(
+            self.closed.arrived(),
+            0,
+            "something came to the closed port"
+        );
         let sent = self.open.sent();
         assert_eq!(self.open.lost(), 0, "lost of {sent} to the open port");
     }
@@ -90,9 +95,7 @@ impl Watched {
 
 /// Lets only one port of the pods with a role be reached.
 fn guard(role: &str) -> Resource {
-    let allow = |protocol: &str| {
-        json!({"action": "Allow", "protocol": protocol, "destination": {"ports": [OPEN_PORT]}})
-    };
+    let allow = |protocol: &str| json!({"action": "Allow", "protocol": protocol, "destination": {"ports": [OPEN_PORT]}});
     policy(
         &format!("guard-{role}"),
         &json!({
@@ -112,16 +115,19 @@ fn traffic_is_not_disturbed_by_changes_that_do_not_concern_it(plane: Plane) {
     let bystander = setting.add_pod("bystander", 3, &json!({"role": "bystander"}));
     for round in 0..8 {
         let set = format!("changing == '{round}'");
-        let rule = |port: u16| {
-            json!([{"action": "Allow", "protocol": "TCP", "source": {"selector": set}, "destination": {"ports": [port]}}])
-        };
-        let spec = |selector: &str, rules: Value| {
-            json!({"order": 10 + round, "selector": selector, "types": ["Ingress"], "ingress": rules})
-        };
+        let rule = |port: u16| json!([{"action": "Allow", "protocol": "TCP", "source": {"selector": set}, "destination": {"ports": [port]}}]);
+        let spec = |selector: &str, rules: Value| json!({"order": 10 + round, "selector": selector, "types": ["Ingress"], "ingress": rules});
         // One for others, one that concerns the server but not this traffic.
-        setting.put(policy(&format!("others-{round}"), &spec("role == 'bystander'", rule(80))));
-        setting.put(policy(&format!("more-{round}"), &spec("role == 'server'", rule(81))));
-        let nets = json!({"nets": [format!("172.20.{round}.0/24"), "10.65.0.3/32", "fd00:65::3/128"]});
+        setting.put(policy(
+            &format!("others-{round}"),
+            &spec("role == 'bystander'", rule(80)),
+        ));
+        setting.put(policy(
+            &format!("more-{round}"),
+            &spec("role == 'server'", rule(81)),
+        ));
+        let nets =
+            json!({"nets": [format!("172.20.{round}.0/24"), "10.65.0.3/32", "fd00:65::3/128"]});
         let labels = json!({"changing": round.to_string()});
         let net = format!("set-{round}");
         setting.put(labelled(Kind::GlobalNetworkSet, "", &net, &labels, &nets));
@@ -133,7 +139,10 @@ fn traffic_is_not_disturbed_by_changes_that_do_not_concern_it(plane: Plane) {
         }
         watched.go_on();
     }
-    setting.put(policy("wide", &json!({"order": 5, "selector": "role == 'bystander'"})));
+    setting.put(policy(
+        "wide",
+        &json!({"order": 5, "selector": "role == 'bystander'"}),
+    ));
     watched.check();
 }
 
@@ -144,8 +153,10 @@ fn traffic_is_not_disturbed_by_a_restart_of_the_agent(plane: Plane) {
     for round in 0..3 {
         agent.end();
         watched.go_on();
-        let spec = json!({"order": 10 + round, "selector": "role == 'client'", "types": ["Ingress"]});
-        pair.setting.put(policy(&format!("while-away-{round}"), &spec));
+        let spec =
+            json!({"order": 10 + round, "selector": "role == 'client'", "types": ["Ingress"]});
+        pair.setting
+            .put(policy(&format!("while-away-{round}"), &spec));
         agent = pair.setting.start_agent(plane, &[]);
         watched.go_on();
     }
@@ -155,6 +166,84 @@ fn traffic_is_not_disturbed_by_a_restart_of_the_agent(plane: Plane) {
     ]);
     watched.check();
     agent.end();
+}
+
+fn what_changed_while_the_agent_was_away_is_in_force_when_it_is_back(plane: Plane) {
+    let Pair {
+        mut setting,
+        client,
+        server,
+    } = Pair::new();
+    let (gone, gone_endpoint) = setting.prepare_pod("gone", 3, &json!({"role": "gone"}));
+    setting.put(gone_endpoint.clone());
+    setting.put(guard("client"));
+    let agent = setting.start_agent(plane, &[]);
+    setting.await_flows(&[
+        (client.tcp(&gone, 80), true),
+        (client.tcp(&server, 80), false),
+        (server.tcp(&client, 80), false),
+    ]);
+    agent.end();
+    setting.delete(&gone_endpoint);
+    setting.delete(&guard("server"));
+    let new = setting.add_pod("new", 4, &json!({"role": "new"}));
+    setting.put(guard("new"));
+    // Nothing changes before the agent is back.
+    setting.check_flows(&[
+        (client.tcp(&gone, 80), true),
+        (client.tcp(&server, 80), false),
+        (client.tcp(&new, OPEN_PORT), false),
+    ]);
+    let _agent = setting.start_agent(plane, &[]);
+    setting.await_flows(&[
+        (client.tcp(&gone, 80), false),
+        (gone.tcp(&server, 80), false),
+        (client.tcp(&server, 80), true),
+        (server.tcp(&client, 80), false),
+        (client.tcp(&new, OPEN_PORT), true),
+        (client.tcp(&new, 80), false),
+    ]);
+}
+
+/// An agent with the other data plane must not leave what the first one made in force beside its own.
+fn check_switch(from: Plane, to: Plane) {
+    let Pair {
+        mut setting,
+        client,
+        server,
+    } = Pair::new();
+    let agent = setting.start_agent(from, &[]);
+    let (open, closed) = (
+        client.udp(&server, OPEN_PORT),
+        client.udp(&server, CLOSED_PORT),
+    );
+    setting.await_flows(&[(open, true), (closed, false)]);
+    let never = Datagrams::start(&client, &server, 7009);
+    agent.end();
+    let agent = setting.start_agent(to, &[]);
+    setting.await_flows(&[(open, true), (closed, false)]);
+    let allow =
+        json!({"action": "Allow", "protocol": "UDP", "destination": {"ports": [CLOSED_PORT]}});
+    let spec = json!({"order": 100, "selector": "role == 'server'", "types": ["Ingress"], "ingress": [allow]});
+    setting.put(policy("guard-server", &spec));
+    setting.await_flows(&[(open, false), (closed, true)]);
+    never.go_on();
+    assert_eq!(
+        never.arrived(),
+        0,
+        "it was open while the data plane changed"
+    );
+    agent.end();
+}
+
+#[test]
+fn from_nftables_to_iptables_nothing_is_left_and_nothing_opens() {
+    check_switch(Plane::Nftables, Plane::Iptables);
+}
+
+#[test]
+fn from_iptables_to_nftables_nothing_is_left_and_nothing_opens() {
+    check_switch(Plane::Iptables, Plane::Nftables);
 }
 
 fn a_change_of_policy_changes_exactly_what_it_says(plane: Plane) {
@@ -197,7 +286,9 @@ fn a_pod_is_never_open_while_it_comes_and_goes(plane: Plane) {
     let _agent = pair.setting.start_agent(plane, &[]);
     let mut watched = pair.watch();
     let Pair {
-        mut setting, client, ..
+        mut setting,
+        client,
+        ..
     } = pair;
     let (guest, endpoint) = setting.prepare_pod("guest", 9, &json!({"role": "guest"}));
     let open = Datagrams::start(&client, &guest, OPEN_PORT);

@@ -1,6 +1,7 @@
 //! A datastore that goes away, and one that holds what it should not.
 
 use serde_json::json;
+use tortie_store::{Key, Precondition};
 
 use crate::etcd::WithEtcd;
 use crate::flow::eventually;
@@ -10,6 +11,7 @@ use crate::traffic::Datagrams;
 
 on_both_data_planes!(
     without_the_datastore_everything_stays_in_force_and_its_return_brings_what_is_new,
+    what_was_deleted_while_the_datastore_was_away_and_its_history_forgotten_is_not_in_force,
     a_bad_object_is_reported_and_all_others_are_in_force,
 );
 
@@ -26,7 +28,10 @@ fn without_the_datastore_everything_stays_in_force_and_its_return_brings_what_is
         )
     };
     setting.put(only(7000));
-    let short = [("nftablesrefreshinterval", "1"), ("iptablesrefreshinterval", "1")];
+    let short = [
+        ("nftablesrefreshinterval", "1"),
+        ("iptablesrefreshinterval", "1"),
+    ];
     let agent = setting.start_agent(plane, &short);
     let before = [
         (client.udp(&server, 7000), true),
@@ -55,6 +60,33 @@ fn without_the_datastore_everything_stays_in_force_and_its_return_brings_what_is
     ]);
 }
 
+fn what_was_deleted_while_the_datastore_was_away_and_its_history_forgotten_is_not_in_force(
+    plane: Plane,
+) {
+    let mut world = WithEtcd::new();
+    let setting = &mut world.setting;
+    let client = setting.add_pod("client", 1, &json!({"role": "client"}));
+    let server = setting.add_pod("server", 2, &json!({"role": "server"}));
+    let closed = |role: &str| {
+        let spec = json!({"selector": format!("role == '{role}'"), "types": ["Ingress"]});
+        policy(role, &spec)
+    };
+    setting.put(closed("server"));
+    let _agent = setting.start_agent(plane, &[]);
+    let (there, back) = (client.tcp(&server, 80), server.tcp(&client, 80));
+    setting.await_flows(&[(there, false), (back, true)]);
+    world.kill();
+    world.meanwhile(|store, runtime| {
+        let (key, any) = (Key::of(&closed("server")), Precondition::default());
+        let deleted = store.delete(&key, &any);
+        runtime.block_on(deleted).unwrap();
+        runtime.block_on(store.create(closed("client"))).unwrap();
+    });
+    world.setting.check_flows(&[(there, false), (back, true)]);
+    let _etcd = world.start_again();
+    world.setting.await_flows(&[(there, true), (back, false)]);
+}
+
 fn a_bad_object_is_reported_and_all_others_are_in_force(plane: Plane) {
     let mut world = WithEtcd::new();
     let setting = &mut world.setting;
@@ -78,7 +110,10 @@ fn a_bad_object_is_reported_and_all_others_are_in_force(plane: Plane) {
         (client.tcp(&server, 81), true),
     ]);
     let known = agent.metrics.problems.get();
-    world.put_raw("globalnetworkpolicies/default.bad", r#"{"spec": {"order": {}}}"#);
+    world.put_raw(
+        "globalnetworkpolicies/default.bad",
+        r#"{"spec": {"order": {}}}"#,
+    );
     eventually("the second is reported", &true, || {
         agent.metrics.problems.get() > known
     });
@@ -87,7 +122,8 @@ fn a_bad_object_is_reported_and_all_others_are_in_force(plane: Plane) {
         (client.tcp(&server, 80), true),
         (client.tcp(&server, 81), false),
     ]);
-    // A rule whose selector cannot be read lets nothing through.
+    // A policy with a selector that cannot be read is one of them, too.
+    let known = agent.metrics.problems.get();
     world.put_raw(
         "globalnetworkpolicies/default.unreadable",
         &json!({
@@ -102,14 +138,19 @@ fn a_bad_object_is_reported_and_all_others_are_in_force(plane: Plane) {
         })
         .to_string(),
     );
-    world.setting.await_flows(&[
-        (client.tcp(&other, 80), false),
+    eventually("the third is reported", &true, || {
+        agent.metrics.problems.get() > known
+    });
+    world.setting.check_flows(&[
+        (client.tcp(&other, 80), true),
         (client.tcp(&server, 80), true),
+        (client.tcp(&server, 81), false),
     ]);
-    // Pods whose profile cannot be read are closed, as their policies do not cover all directions.
+    // Where no policy decides, profiles do: those that cannot be read allow nothing.
     world.put_raw("profiles/open", "{");
     world.setting.await_flows(&[
         (client.tcp(&server, 80), false),
         (other.tcp(&client, 80), false),
+        (client.tcp(&other, 80), false),
     ]);
 }

@@ -33,6 +33,14 @@ impl Machine {
         *self.addresses.iter().find(|a| a.is_ipv4()).unwrap()
     }
 
+    /// The same, known by one address only, which need not be its own.
+    pub(crate) fn with_address(&self, address: IpAddr) -> Self {
+        Self {
+            addresses: vec![address],
+            ..self.clone()
+        }
+    }
+
     /// A TCP connection to another machine.
     pub(crate) fn tcp<'a>(&'a self, to: &'a Self, port: u16) -> Flow<'a> {
         Flow {
@@ -93,20 +101,24 @@ impl fmt::Display for Flow<'_> {
 
 /// Sends all packets and lists those that arrive or not contrary to what is expected.
 pub(crate) fn differences(prober: &mut Prober, expected: &[(Flow<'_>, bool)]) -> Vec<String> {
-    let mut probes = Vec::new();
+    let mut packets = Vec::new();
     let mut wanted = Vec::new();
     for (flow, is_allowed) in expected {
         for probe in flow.probes() {
-            probes.push(probe);
+            packets.push(probe);
             wanted.push((flow, *is_allowed));
         }
     }
-    assert!(!probes.is_empty(), "nothing would be tried");
-    let arrived = prober.probe_all(&probes).unwrap();
+    assert!(!packets.is_empty(), "nothing would be tried");
+    let arrived = prober.probe_all(&packets).unwrap();
     let mut differences = Vec::new();
-    for (((flow, is_allowed), probe), arrived) in wanted.into_iter().zip(&probes).zip(arrived) {
+    for (((flow, is_allowed), probe), arrived) in wanted.into_iter().zip(&packets).zip(arrived) {
         if arrived != is_allowed {
-            let what = if arrived { "arrives" } else { "does not arrive" };
+            let what = if arrived {
+                "arrives"
+            } else {
+                "does not arrive"
+            };
             differences.push(format!(
                 "{flow} ({} to {}) {what}",
                 probe.source, probe.destination
@@ -129,9 +141,10 @@ pub(crate) fn eventually<T: PartialEq + fmt::Debug>(
         if observed == *expected {
             return;
         }
-        if Instant::now() > end {
-            panic!("{what}: expected {expected:?}, and after {PATIENCE:?} it is {observed:?}");
-        }
+        assert!(
+            Instant::now() < end,
+            "{what}: expected {expected:?}, and after {PATIENCE:?} it is {observed:?}"
+        );
         thread::sleep(Duration::from_millis(5));
     }
 }

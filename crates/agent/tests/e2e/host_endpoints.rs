@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
+use tortie_api::Kind;
 use tortie_testkit::net::Dialogue;
 
 use crate::agent::RunningAgent;
 use crate::flow::{Flow, Machine, eventually};
-use crate::objects::{host_endpoint, policy};
+use crate::objects::{OPEN, host_endpoint, labelled, policy};
 use crate::planes::Plane;
-use crate::setting::Setting;
+use crate::setting::{NODE, Setting};
 
 on_both_data_planes!(
     policy_decides_what_the_node_receives_and_sends,
@@ -18,6 +19,7 @@ on_both_data_planes!(
     policy_before_translation_sees_the_original_destination,
     policy_without_tracking_judges_both_directions_apart,
     an_endpoint_for_all_interfaces_covers_each_of_them,
+    an_endpoint_is_found_by_name_or_address_when_its_interface_comes,
 );
 
 /// A pod, a machine outside, and the node as that sees it, with a host endpoint for the interface between them.
@@ -198,11 +200,7 @@ fn policy_before_translation_sees_the_original_destination(plane: Plane) {
         setting.run("nft", &format!("add rule ip translation prerouting {rule}"));
     }
     // Where packets to the node's address arrive at the pod.
-    let service = Machine {
-        name: "the pod behind the node's port".to_owned(),
-        addresses: vec![node.ipv4()],
-        ..pod.clone()
-    };
+    let service = pod.with_address(node.ipv4());
     let _agent = setting.start_agent(plane, &[]);
     let first = outside.tcp(&service, 30080);
     let second = outside.tcp(&service, 30081);
@@ -255,7 +253,10 @@ fn policy_without_tracking_judges_both_directions_apart(plane: Plane) {
         (outside.udp(&node, 8000), true),
         (outside.udp(&node, 8001), false),
     ]);
-    assert!(!ask(8000), "an answer came back, though no rule lets it out");
+    assert!(
+        !ask(8000),
+        "an answer came back, though no rule lets it out"
+    );
     spec["types"] = json!(["Ingress", "Egress"]);
     spec["egress"] = json!([{"action": "Allow", "protocol": "UDP", "source": {"ports": [8000]}}]);
     setting.put(host_policy("untracked", &spec));
@@ -303,4 +304,36 @@ fn an_endpoint_for_all_interfaces_covers_each_of_them(plane: Plane) {
         (three.tcp(&node_at_three, 8000), true),
         (three.tcp(&node_at_three, 8001), false),
     ]);
+}
+
+fn an_endpoint_is_found_by_name_or_address_when_its_interface_comes(plane: Plane) {
+    let mut setting = Setting::new();
+    let labels = json!({"role": "host"});
+    setting.put(host_endpoint("by-name", "ext1", &labels));
+    let addresses = json!({"node": NODE, "expectedIPs": ["192.168.2.1"], "profiles": [OPEN]});
+    setting.put(labelled(
+        Kind::HostEndpoint,
+        "",
+        "by-address",
+        &labels,
+        &addresses,
+    ));
+    let mut spec = json!({"types": ["Ingress"], "ingress": allow_tcp(8000)});
+    let neighbours = json!({"action": "Allow", "protocol": "ICMPv6", "ipVersion": 6});
+    spec["ingress"].as_array_mut().unwrap().push(neighbours);
+    setting.put(host_policy("host", &spec));
+    let _agent = setting.start_agent(plane, &[]);
+    let mut expected = Vec::new();
+    let joined = [(1, true), (2, true), (3, false)].map(|(number, is_covered)| {
+        let (machine, node) = setting.add_external(&format!("ext{number}"), number);
+        (machine, node, is_covered)
+    });
+    for (machine, node, is_covered) in &joined {
+        expected.push((machine.tcp(node, 8000), true));
+        expected.push((machine.tcp(node, 8001), !is_covered));
+    }
+    setting.await_flows(&expected);
+    setting.delete(&host_endpoint("by-name", "ext1", &labels));
+    setting.await_flows(&[(joined[0].0.tcp(&joined[0].1, 8001), true)]);
+    setting.check_flows(&expected[2..]);
 }

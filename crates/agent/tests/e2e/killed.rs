@@ -35,7 +35,12 @@ impl AgentProcess {
         let _ = fs::remove_file(ready_file(folder));
         let mut command = Command::new(env::current_exe().unwrap());
         command
-            .args(["--exact", "killed::agent_process", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "killed::agent_process",
+                "--ignored",
+                "--nocapture",
+            ])
             .env(ETCD, endpoint)
             .env(PLANE, format!("{plane:?}"))
             .env(FOLDER, folder)
@@ -82,7 +87,7 @@ fn agent_process() {
         status_folder: folder.join("status"),
         parameters: &[],
     };
-    let _agent = RunningAgent::start(plane, start);
+    let _agent = RunningAgent::start(plane, &start);
     fs::write(ready_file(&folder), "").unwrap();
     loop {
         thread::park();

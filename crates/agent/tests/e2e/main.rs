@@ -19,6 +19,7 @@ mod continuity;
 mod datastore;
 mod host_endpoints;
 mod killed;
+mod pods;
 mod recipes;
 mod repair;
 mod sets;

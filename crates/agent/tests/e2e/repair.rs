@@ -14,7 +14,10 @@ use crate::setting::Setting;
 
 use snapshot::{chains, named, snapshot};
 
-on_both_data_planes!(what_is_changed_by_hand_is_repaired_within_the_interval_and_foreign_things_stay);
+on_both_data_planes!(
+    what_is_changed_by_hand_is_repaired_within_the_interval_and_foreign_things_stay,
+    routes_to_pods_are_repaired,
+);
 
 /// The interval is one second. A repair may take longer on a busy machine.
 const REPAIRED: Duration = Duration::from_secs(8);
@@ -72,11 +75,31 @@ fn what_is_changed_by_hand_is_repaired_within_the_interval_and_foreign_things_st
     assert_eq!(snapshot(&setting, plane, true), foreign);
 }
 
+fn routes_to_pods_are_repaired(plane: Plane) {
+    let mut setting = Setting::new();
+    let client = setting.add_pod("client", 1, &json!({}));
+    let server = setting.add_pod("server", 2, &json!({}));
+    let _agent = setting.start_agent(plane, &PARAMETERS);
+    let flows = [(client.tcp(&server, 80), true)];
+    setting.await_flows(&flows);
+    for address in &server.addresses {
+        let delete = format!("route del {address} dev caliserver");
+        setting.run("ip", &delete);
+    }
+    setting.await_flows(&flows);
+}
+
 /// Only members of a set and pods with a role reach the server.
 fn write_policy(setting: &Setting) {
     let nets = json!({"nets": ["172.30.0.1", "172.30.1.0/24", "fd00:30::1", "fd00:31::/64"]});
     let labels = json!({"list": "members"});
-    setting.put(labelled(Kind::GlobalNetworkSet, "", "members", &labels, &nets));
+    setting.put(labelled(
+        Kind::GlobalNetworkSet,
+        "",
+        "members",
+        &labels,
+        &nets,
+    ));
     let allow = |selector: &str| json!({"action": "Allow", "source": {"selector": selector}});
     setting.put(policy(
         "server",
@@ -198,7 +221,9 @@ fn iptables_mischiefs(setting: &Setting) -> Vec<Mischief> {
         },
         Mischief {
             what: "all sets are empty",
-            lines: ours.map(|name| ("ipset", format!("flush {name}"))).collect(),
+            lines: ours
+                .map(|name| ("ipset", format!("flush {name}")))
+                .collect(),
         },
     ]
 }

@@ -82,16 +82,10 @@ fn a_set_of_100000_members_has_exactly_its_members(plane: Plane) {
             "ingress": [{"action": "Allow", "source": {"selector": "list == 'large'"}}],
         }),
     ));
-    let sources: Vec<(u32, Machine)> = [0, 1, 4_999, 50_000, 65_535, 99_899, 99_900, 99_999, 100_000]
-        .map(|number| {
-            let source = Machine {
-                name: format!("member {number}"),
-                addresses: vec![member(number)],
-                ..outside.clone()
-            };
-            (number, source)
-        })
-        .into();
+    let sources: Vec<(u32, Machine)> =
+        [0, 1, 4_999, 50_000, 65_535, 99_899, 99_900, 99_999, 100_000]
+            .map(|number| (number, outside.with_address(member(number))))
+            .into();
     let expected = |count: u32| -> Vec<_> {
         let flows = sources.iter();
         let flows = flows.map(|(number, source)| (source.tcp(&server, 80), *number < count));
@@ -116,7 +110,13 @@ fn part_of_set(part: u32, without: u32) -> Resource {
     let nets: Vec<String> = members.map(|number| member(number).to_string()).collect();
     let name = format!("part-{part}");
     let labels = json!({"list": "large"});
-    labelled(Kind::GlobalNetworkSet, "", &name, &labels, &json!({"nets": nets}))
+    labelled(
+        Kind::GlobalNetworkSet,
+        "",
+        &name,
+        &labels,
+        &json!({"nets": nets}),
+    )
 }
 
 /// A member: no two of them are neighbours, so that they cannot be told as ranges.

@@ -9,7 +9,6 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tortie_api::{Kind, Resource};
 use tortie_kernel::route::{Route, Scope};
-use tortie_kernel::sysctl::Sysctl;
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::{Client, Error, Key, Precondition, Store};
 use tortie_testkit::net::{Namespace, Node, Pod, Prober};
@@ -62,11 +61,7 @@ impl Setting {
     }
 
     /// Starts an agent and waits until everything is in force.
-    pub(crate) fn start_agent(
-        &self,
-        plane: Plane,
-        parameters: &[(&str, &str)],
-    ) -> RunningAgent {
+    pub(crate) fn start_agent(&self, plane: Plane, parameters: &[(&str, &str)]) -> RunningAgent {
         let start = Start {
             namespace: Some(self.node.namespace()),
             store: Arc::clone(&self.store),
@@ -74,7 +69,7 @@ impl Setting {
             status_folder: self.folder.path().join("status"),
             parameters,
         };
-        RunningAgent::start(plane, start)
+        RunningAgent::start(plane, &start)
     }
 
     /// Writes a resource, in place of the one that is there.
@@ -129,7 +124,10 @@ impl Setting {
             IpAddr::from([10, 65, 0, number]),
             IpAddr::from([0xfd00, 0x65, 0, 0, 0, 0, 0, u16::from(number)]),
         ];
-        let pod = self.node.add_pod(&format!("cali{name}"), &addresses).unwrap();
+        let pod = self
+            .node
+            .add_pod(&format!("cali{name}"), &addresses)
+            .unwrap();
         let networks = addresses.map(|address| IpNet::from(address).to_string());
         let spec = json!({
             "node": NODE,
@@ -241,8 +239,8 @@ impl Setting {
 /// Lets neighbours that were found once be known for the whole test: policy for the node, which is asked about the search
 /// for neighbours too, may deny it.
 fn keep_neighbours(namespace: &Namespace, interface: &str) {
-    let setting = format!("net/ipv6/neigh/{interface}/base_reachable_time_ms");
-    let write = || Sysctl::new(&setting).write("3600000");
+    let file = format!("/proc/sys/net/ipv6/neigh/{interface}/base_reachable_time_ms");
+    let write = || std::fs::write(file, "3600000");
     namespace.run(write).unwrap().unwrap();
 }
 

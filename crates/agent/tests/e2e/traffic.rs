@@ -47,8 +47,8 @@ impl Datagrams {
             let mut buffer = [0; 16];
             while !for_receiver.is_over.load(Ordering::Acquire) {
                 // Others may send to the same port.
-                let received = receiver.recv_from(&mut buffer);
-                if received.is_ok_and(|(_, from)| from == source) {
+                let datagram = receiver.recv_from(&mut buffer);
+                if datagram.is_ok_and(|(_, from)| from == source) {
                     for_receiver.arrived.fetch_add(1, Ordering::AcqRel);
                 }
             }
@@ -94,7 +94,9 @@ impl Datagrams {
     pub(crate) fn lost(mut self) -> u64 {
         self.shared.is_sent.store(true, Ordering::Release);
         let send = self.threads.pop();
-        send.map(|thread| thread.join().unwrap());
+        if let Some(thread) = send {
+            thread.join().unwrap();
+        }
         let end = Instant::now() + Duration::from_secs(1);
         while self.arrived() < self.sent() && Instant::now() < end {
             thread::sleep(INTERVAL);

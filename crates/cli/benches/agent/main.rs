@@ -28,7 +28,10 @@ use world::Store;
 const CHANGES: usize = 60;
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
     for dataplane in ["nftables", "iptables"] {
         if wanted.is_empty() || wanted.iter().any(|name| name == dataplane) {
             idle(dataplane);
@@ -159,7 +162,7 @@ fn many_rules(dataplane: &'static str) {
         traffic.wait_until(true);
         store.rules(12_500, false);
         traffic.wait_until(false);
-        let (first, last) = store.prepared_rules(12_500);
+        let (first, last) = world::prepared_rules(12_500);
         store.remove_rules();
         traffic.wait_until(true);
         store.put_all(first);
@@ -168,7 +171,7 @@ fn many_rules(dataplane: &'static str) {
         store.put_all(last);
         setting.print_enforced("rules-12500/enforced", &traffic, true, start);
         std::thread::sleep(Duration::from_millis(500));
-        let change = store.prepared_rule_change();
+        let change = world::prepared_rule_change();
         store.put_all(change);
         let start = traffic.now();
         setting.print_enforced("rules-12500/one-changed", &traffic, false, start);
@@ -183,7 +186,7 @@ fn large_set(dataplane: &'static str) {
         let _agent = setting.agent();
         let traffic = setting.traffic();
         traffic.wait_until(false);
-        let (most, last) = store.prepared_sets(100_000, true);
+        let (most, last) = world::prepared_sets(100_000, true);
         store.put_all(most);
         std::thread::sleep(Duration::from_secs(2));
         let start = traffic.now();
@@ -191,10 +194,15 @@ fn large_set(dataplane: &'static str) {
         setting.print_enforced("set-100000/last-tenth-enforced", &traffic, true, start);
         std::thread::sleep(Duration::from_secs(1));
         for (name, has_client) in [("removed", false), ("added", true)] {
-            let (_, last) = store.prepared_sets(100_000, has_client);
+            let (_, last) = world::prepared_sets(100_000, has_client);
             store.put_all(last);
             let start = traffic.now();
-            setting.print_enforced(&format!("set-100000/100-{name}"), &traffic, has_client, start);
+            setting.print_enforced(
+                &format!("set-100000/100-{name}"),
+                &traffic,
+                has_client,
+                start,
+            );
             std::thread::sleep(Duration::from_millis(500));
         }
     });
@@ -205,7 +213,7 @@ fn large_set(dataplane: &'static str) {
         let _agent = setting.agent();
         let traffic = setting.traffic();
         traffic.wait_until(false);
-        let (most, last) = store.prepared_sets(100_000, true);
+        let (most, last) = world::prepared_sets(100_000, true);
         let start = traffic.now();
         store.put_all(most);
         store.put_all(last);

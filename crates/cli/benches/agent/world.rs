@@ -38,18 +38,23 @@ impl Store {
             store: Arc::new(store),
         };
         this.put_all([
-            resource(Kind::ClusterInformation, "", "default", json!({"datastoreReady": true})),
+            resource(
+                Kind::ClusterInformation,
+                "",
+                "default",
+                &json!({"datastoreReady": true}),
+            ),
             resource(
                 Kind::Tier,
                 "",
                 "default",
-                json!({"order": 1_000_000, "defaultAction": "Deny"}),
+                &json!({"order": 1_000_000, "defaultAction": "Deny"}),
             ),
             resource(
                 Kind::Profile,
                 "",
                 "open",
-                json!({"ingress": [{"action": "Allow"}], "egress": [{"action": "Allow"}]}),
+                &json!({"ingress": [{"action": "Allow"}], "egress": [{"action": "Allow"}]}),
             ),
         ]);
         this
@@ -78,8 +83,20 @@ impl Store {
     /// The two pods that packets go between.
     pub(crate) fn probe_pods(&self) {
         self.put_all([
-            pod(NODE, "client", CLIENT, "caliclient", json!({"role": "client"})),
-            pod(NODE, "server", SERVER, "caliserver", json!({"role": "server"})),
+            pod(
+                NODE,
+                "client",
+                CLIENT,
+                "caliclient",
+                json!({"role": "client"}),
+            ),
+            pod(
+                NODE,
+                "server",
+                SERVER,
+                "caliserver",
+                json!({"role": "server"}),
+            ),
         ]);
     }
 
@@ -88,7 +105,13 @@ impl Store {
             let node = format!("remote{}", index % 100);
             let address = format!("10.66.{}.{}", index / 250, index % 250 + 1);
             let interface = format!("calir{index:08}");
-            pod(&node, &format!("remote-{index}"), &address, &interface, labels(index))
+            pod(
+                &node,
+                &format!("remote-{index}"),
+                &address,
+                &interface,
+                labels(index),
+            )
         }));
     }
 
@@ -96,7 +119,13 @@ impl Store {
         self.put_all((0..count).map(|index| {
             let address = format!("10.65.{}.{}", index / 250 + 1, index % 250 + 1);
             let interface = format!("calil{index:08}");
-            pod(NODE, &format!("local-{index}"), &address, &interface, labels(index))
+            pod(
+                NODE,
+                &format!("local-{index}"),
+                &address,
+                &interface,
+                labels(index),
+            )
         }));
     }
 
@@ -134,23 +163,9 @@ impl Store {
         )]);
     }
 
-    /// Policies with so many rules for the server; the last of them lets the packets through.
-    pub(crate) fn prepared_rules(&self, count: usize) -> (Vec<Resource>, Vec<Resource>) {
-        let mut all: Vec<Resource> = (0..count / RULES_IN_A_POLICY)
-            .map(|index| rules_policy(index, count, true))
-            .collect();
-        let last = all.split_off(all.len() - 1);
-        (all, last)
-    }
-
     pub(crate) fn rules(&self, count: usize, is_allowed: bool) {
         let policies = 0..count / RULES_IN_A_POLICY;
         self.put_all(policies.map(|index| rules_policy(index, count, is_allowed)));
-    }
-
-    /// The last policy with one rule changed, so that the packets do not come through any more.
-    pub(crate) fn prepared_rule_change(&self) -> Vec<Resource> {
-        vec![rules_policy(24, 12_500, false)]
     }
 
     pub(crate) fn remove_rules(&self) {
@@ -174,41 +189,51 @@ impl Store {
             }),
         )]);
     }
+}
 
-    /// Network sets that make one large set together, and the last of them, which may hold the client.
-    pub(crate) fn prepared_sets(
-        &self,
-        count: usize,
-        has_client: bool,
-    ) -> (Vec<Resource>, Vec<Resource>) {
-        let mut sets: Vec<Resource> = (0..count / MEMBERS_IN_A_SET)
-            .map(|index| {
-                let first = index * MEMBERS_IN_A_SET;
-                let is_last = index + 1 == count / MEMBERS_IN_A_SET;
-                // A hundred members come and go with the client.
-                let left_out = if is_last && !has_client { 100 } else { 0 };
-                let members = first..first + MEMBERS_IN_A_SET - left_out;
-                let mut nets: Vec<String> = members
-                    .map(|n| format!("172.{}.{}.{}", 16 + n / 62_500, n / 250 % 250, n % 250 + 1))
-                    .collect();
-                if is_last && has_client {
-                    nets.pop();
-                    nets.push(CLIENT.to_owned());
-                }
-                let mut set = resource(
-                    Kind::GlobalNetworkSet,
-                    "",
-                    &format!("set-{index}"),
-                    json!({"nets": nets}),
-                );
-                let labels = [("list".to_owned(), "large".to_owned())];
-                set.metadata_mut().labels = labels.into_iter().collect();
-                set
-            })
-            .collect();
-        let last = sets.split_off(sets.len() - 1);
-        (sets, last)
-    }
+/// Policies with so many rules for the server; the last of them lets the packets through.
+pub(crate) fn prepared_rules(count: usize) -> (Vec<Resource>, Vec<Resource>) {
+    let mut all: Vec<Resource> = (0..count / RULES_IN_A_POLICY)
+        .map(|index| rules_policy(index, count, true))
+        .collect();
+    let last = all.split_off(all.len() - 1);
+    (all, last)
+}
+
+/// The last policy with one rule changed, so that the packets do not come through any more.
+pub(crate) fn prepared_rule_change() -> Vec<Resource> {
+    vec![rules_policy(24, 12_500, false)]
+}
+
+/// Network sets that make one large set together, and the last of them, which may hold the client.
+pub(crate) fn prepared_sets(count: usize, has_client: bool) -> (Vec<Resource>, Vec<Resource>) {
+    let mut sets: Vec<Resource> = (0..count / MEMBERS_IN_A_SET)
+        .map(|index| {
+            let first = index * MEMBERS_IN_A_SET;
+            let is_last = index + 1 == count / MEMBERS_IN_A_SET;
+            // A hundred members come and go with the client.
+            let left_out = if is_last && !has_client { 100 } else { 0 };
+            let members = first..first + MEMBERS_IN_A_SET - left_out;
+            let mut nets: Vec<String> = members
+                .map(|n| format!("172.{}.{}.{}", 16 + n / 62_500, n / 250 % 250, n % 250 + 1))
+                .collect();
+            if is_last && has_client {
+                nets.pop();
+                nets.push(CLIENT.to_owned());
+            }
+            let mut set = resource(
+                Kind::GlobalNetworkSet,
+                "",
+                &format!("set-{index}"),
+                &json!({"nets": nets}),
+            );
+            let labels = [("list".to_owned(), "large".to_owned())];
+            set.metadata_mut().labels = labels.into_iter().collect();
+            set
+        })
+        .collect();
+    let last = sets.split_off(sets.len() - 1);
+    (sets, last)
 }
 
 fn rules_policy(index: usize, count: usize, is_allowed: bool) -> Resource {
@@ -243,7 +268,7 @@ fn policy(name: &str, spec: &Value) -> Resource {
         Kind::GlobalNetworkPolicy,
         "",
         &format!("default.{name}"),
-        spec.clone(),
+        spec,
     )
 }
 
@@ -253,7 +278,7 @@ fn pod(node: &str, name: &str, address: &str, interface: &str, labels: Value) ->
         Kind::WorkloadEndpoint,
         "default",
         &format!("{node}-k8s-{escaped}-eth0"),
-        json!({
+        &json!({
             "node": node,
             "orchestrator": "k8s",
             "pod": name,
@@ -267,7 +292,7 @@ fn pod(node: &str, name: &str, address: &str, interface: &str, labels: Value) ->
     resource
 }
 
-fn resource(kind: Kind, namespace: &str, name: &str, spec: Value) -> Resource {
+fn resource(kind: Kind, namespace: &str, name: &str, spec: &Value) -> Resource {
     let object = json!({
         "apiVersion": "projectcalico.org/v3",
         "kind": kind.to_string(),

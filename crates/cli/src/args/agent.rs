@@ -19,7 +19,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Agent {
-    /// Name of this node [default: FELIX_FELIXHOSTNAME, NODENAME or the name of the machine].
+    /// Name of this node [default: `FELIX_FELIXHOSTNAME`, NODENAME or the name of the machine].
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
     /// File with parameters.
@@ -28,7 +28,7 @@ pub(crate) struct Agent {
     /// Print every parameter with its value and where that comes from, and exit.
     #[arg(long)]
     pub(crate) explain_config: bool,
-    /// Folder for the files that tell which endpoints are up [default: EndpointStatusPathPrefix].
+    /// Folder for the files that tell which endpoints are up [default: the parameter `EndpointStatusPathPrefix`].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) status_folder: Option<PathBuf>,
 }

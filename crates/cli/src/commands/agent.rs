@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
@@ -16,13 +17,13 @@ use crate::args;
 use crate::args::Global;
 use crate::config::{Connection, open};
 
-/// What a file without the right name is not: an error.
-const DEFAULT_FILE: &str = "/etc/calico/felix.cfg";
+/// Where the agent looks for parameters.
+pub(crate) const PARAMETER_FILE: &str = "/etc/calico/felix.cfg";
 
 /// Runs until a signal ends it.
 pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode> {
     let environment = parameters::from_environment(std::env::vars_os());
-    let file = read_file(&args.parameter_file)?;
+    let file = parameter_file(&args.parameter_file)?;
     let node = node_name(args.node.as_deref(), &environment)?;
     let connection = open(global).await?;
     if args.explain_config {
@@ -32,7 +33,7 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         node,
         environment,
         file,
-        store: connection.client.store().clone(),
+        store: Arc::clone(connection.client.store()),
         cluster: connection.cluster,
         runtime: tokio::runtime::Handle::current(),
         status_folder: args.status_folder.clone(),
@@ -71,11 +72,13 @@ pub(crate) fn node_name(
     }
 }
 
-fn read_file(path: &Path) -> Result<BTreeMap<String, String>> {
+/// Parameters of a file; none if there is none in the usual place.
+pub(crate) fn parameter_file(path: &Path) -> Result<BTreeMap<String, String>> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error)
-            if error.kind() == std::io::ErrorKind::NotFound && path == Path::new(DEFAULT_FILE) =>
+            if error.kind() == std::io::ErrorKind::NotFound
+                && path == Path::new(PARAMETER_FILE) =>
         {
             return Ok(BTreeMap::new());
         }
@@ -111,14 +114,10 @@ async fn explain_config(
     )?;
     for row in &rows {
         let origin = row.origin.to_string();
-        let note = if row.acted_on {
-            ""
-        } else {
-            " (not acted on)"
-        };
+        let remark = if row.acted_on { "" } else { " (not acted on)" };
         writeln!(
             out,
-            "{:names$}  {:values$}  {origin:28}  {}{note}",
+            "{:names$}  {:values$}  {origin:28}  {}{remark}",
             row.name, row.value, row.meaning
         )?;
     }

@@ -2,6 +2,7 @@
 //!
 //! Loads a [world](world::World) from files or a datastore, and asks the engine that the node's agent uses.
 
+mod answers;
 mod batch;
 mod directory;
 mod flow;
@@ -14,6 +15,7 @@ mod party;
 mod recording;
 mod suggest;
 mod text;
+pub(super) mod updates;
 mod world;
 
 use std::fs::File;
@@ -29,6 +31,8 @@ use crate::args::{Global, Why, WhyOutput};
 use flow::Question;
 use recording::Recording;
 use world::World;
+
+pub(super) use answers::{Answer, Answers};
 
 /// Exit code for a connection that is denied.
 const DENIED: u8 = 2;

@@ -15,7 +15,7 @@ use crate::args::{Delete, Files};
 use crate::input;
 
 /// How many resources are written at the same time.
-const IN_FLIGHT: usize = 32;
+pub(super) const IN_FLIGHT: usize = 32;
 /// With at least this many, a terminal shows how far the work has come.
 const PROGRESS_FROM: usize = 50;
 
@@ -29,9 +29,9 @@ pub(super) enum Mode {
 }
 
 /// One resource on its way.
-struct Task {
-    place: String,
-    resource: Resource,
+pub(super) struct Task {
+    pub(super) place: String,
+    pub(super) resource: Resource,
 }
 
 impl Mode {
@@ -51,15 +51,19 @@ pub(super) async fn run(files: &Files, mode: Mode, client: &Client) -> Result<Ex
     if tasks.is_empty() && refused > 0 {
         return Ok(ExitCode::FAILURE);
     }
-    // The built-in tiers must be there before a policy refers to them. A store that cannot take them says so again,
-    // and better, for the resource at hand.
+    initialize(client).await;
+    execute(tasks, refused, mode, client).await
+}
+
+/// The built-in tiers must be there before a policy refers to them. A store that cannot take them says so again, and
+/// better, for the resource at hand.
+pub(super) async fn initialize(client: &Client) {
     if let Err(error) = client.ensure_initialized("", "").await {
         tracing::debug!(
             error = &error as &dyn std::error::Error,
             "Could not initialise the datastore"
         );
     }
-    execute(tasks, refused, mode, client).await
 }
 
 pub(super) async fn delete(args: Delete, client: &Client) -> Result<ExitCode> {
@@ -95,7 +99,7 @@ pub(super) async fn delete(args: Delete, client: &Client) -> Result<ExitCode> {
 }
 
 /// Reads all documents; those that are no resources are reported and counted.
-fn read(files: &Files, mode: Mode) -> Result<(Vec<Task>, usize)> {
+pub(super) fn read(files: &Files, mode: Mode) -> Result<(Vec<Task>, usize)> {
     let documents = input::read_all(&files.filename, files.recursive, files.skip_empty)?;
     let mut tasks = Vec::new();
     let mut refused = 0;
@@ -149,7 +153,7 @@ async fn execute(
 }
 
 /// What others refer to, or what must not overlap, is written first and one by one; deleting goes the other way.
-fn split(tasks: Vec<Task>, mode: Mode) -> (Vec<Task>, Vec<Task>) {
+pub(super) fn split(tasks: Vec<Task>, mode: Mode) -> (Vec<Task>, Vec<Task>) {
     let comes_first = |task: &Task| {
         let kind = task.resource.kind();
         matches!(
@@ -204,7 +208,7 @@ async fn write_one(
 }
 
 /// Policies that mirror Kubernetes' own are not ours to write.
-fn refusal(resource: &Resource, mode: Mode) -> Option<Error> {
+pub(super) fn refusal(resource: &Resource, mode: Mode) -> Option<Error> {
     let is_mirror = resource.kind() == Kind::NetworkPolicy
         && resource.metadata().name.starts_with(KUBERNETES_POLICY);
     let is_delete = matches!(mode, Mode::Delete { .. });
@@ -215,7 +219,7 @@ fn refusal(resource: &Resource, mode: Mode) -> Option<Error> {
     })
 }
 
-fn summarize(
+pub(super) fn summarize(
     results: &[(Task, Result<Option<Applied>, Error>)],
     refused: usize,
     total: usize,

@@ -67,6 +67,10 @@ impl Compiler {
             self.condition(condition, known, &mut out);
         }
         if rule.actions.is_empty() {
+            // A rule that only carries a comment.
+            if out.is_empty() {
+                out.push(Expr::Verdict(Verdict::Continue));
+            }
             return out;
         }
         out.push(Expr::Counter);

@@ -21,6 +21,8 @@ pub(super) struct Chains {
     removed: BTreeSet<ChainKey>,
     /// Chains that are referred to, and that nobody made or whose rules were handed out long ago.
     missing: BTreeSet<ChainKey>,
+    /// Chains that something referred to; another may yet do so before changes are taken.
+    idle: BTreeSet<ChainKey>,
     in_kernel: HashSet<ChainKey>,
     /// Chains that are kept to be compared.
     small: HashMap<ChainKey, Chain>,
@@ -106,6 +108,11 @@ impl Chains {
 
     /// What changed since the last time: chains to write, and chains to remove.
     pub(super) fn take_changes(&mut self) -> (Vec<Chain>, Vec<ChainKey>) {
+        while let Some(key) = self.idle.pop_first() {
+            if !self.is_referred_to(&key) {
+                self.unprogram(&key);
+            }
+        }
         let mut written = Vec::with_capacity(self.changed.len());
         for key in std::mem::take(&mut self.changed) {
             let entry = self.entries.get_mut(&key);
@@ -200,35 +207,32 @@ impl Chains {
                 continue;
             }
             self.references.remove(key);
-            self.unprogram(key);
+            self.idle.insert(key.clone());
         }
     }
 
     /// Nothing refers to a chain any more.
     fn unprogram(&mut self, key: &ChainKey) {
-        let Some(entry) = self.entries.get_mut(key) else {
-            self.missing.remove(key);
-            if self.in_kernel.contains(key) {
-                self.removed.insert(key.clone());
-            }
-            return;
-        };
-        if entry.is_placeholder {
-            let name = Arc::clone(&key.name);
-            self.remove(key.table, &name);
+        let is_root = |entry: &Entry| entry.is_root;
+        if self.entries.get(key).is_some_and(is_root) {
             return;
         }
-        if entry.is_root || !entry.is_programmed {
-            return;
-        }
-        entry.is_programmed = false;
-        let targets = entry.targets.clone();
         self.changed.remove(key);
         self.missing.remove(key);
         if self.in_kernel.contains(key) {
             self.removed.insert(key.clone());
         }
-        self.release(&targets);
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        let was_programmed = std::mem::replace(&mut entry.is_programmed, false);
+        let targets = entry.targets.clone();
+        if entry.is_placeholder {
+            self.entries.remove(key);
+        }
+        if was_programmed {
+            self.release(&targets);
+        }
     }
 
     fn add_placeholder(&mut self, key: &ChainKey) {
@@ -298,6 +302,30 @@ mod tests {
         assert_eq!(changes(&mut chains), (names(&["b"]), vec![]));
         chains.remove(Table::Filter, &"a".into());
         assert_eq!(changes(&mut chains), (vec![], names(&["a", "b"])));
+    }
+
+    #[test]
+    fn what_is_put_while_nothing_refers_to_it_goes() {
+        let mut chains = Chains::default();
+        chains.put_root(chain("a", &["b"]));
+        chains.put(chain("b", &[]));
+        changes(&mut chains);
+        chains.put_root(chain("a", &[]));
+        chains.put(chain("b", &[]));
+        assert_eq!(changes(&mut chains), (names(&["a"]), names(&["b"])));
+        chains.put_root(chain("a", &["b"]));
+        assert_eq!(changes(&mut chains), (names(&["a", "b"]), vec![]));
+    }
+
+    #[test]
+    fn what_is_referred_to_again_at_once_stays() {
+        let mut chains = Chains::default();
+        chains.put_root(chain("a", &["b"]));
+        chains.put(chain("b", &[]));
+        changes(&mut chains);
+        chains.put_root(chain("a", &[]));
+        chains.put_root(chain("c", &["b"]));
+        assert_eq!(changes(&mut chains), (names(&["a", "c"]), vec![]));
     }
 
     #[test]

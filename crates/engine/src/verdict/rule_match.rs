@@ -107,10 +107,15 @@ impl JudgedRule {
         {
             return Some(format!("it is for {}", icmp_text(wanted)));
         }
-        if let Some(unwanted) = rule.not_icmp
-            && is(unwanted)
-        {
-            return Some(format!("it is not for {}", icmp_text(unwanted)));
+        if let Some(unwanted) = rule.not_icmp {
+            // The kernel looks at types of ICMP in packets of ICMP alone.
+            let icmp = if version == 4 { 1 } else { 58 };
+            if number != Some(icmp) {
+                return Some(format!("it is for ICMP, and the protocol is {}", name()));
+            }
+            if is(unwanted) {
+                return Some(format!("it is not for {}", icmp_text(unwanted)));
+            }
         }
         // Conditions on HTTP are for proxies; the kernel lets pass what the rest of the rule matches.
         None

@@ -116,6 +116,11 @@ fn icmp_messages() {
     check(&other_code, &ping(), "it is for ICMP type 8 code 1");
     let not_ping = json!({"protocol": "ICMP", "notICMP": {"type": 8}});
     check(&not_ping, &ping(), "it is not for ICMP type 8");
+    check(
+        &json!({"notICMP": {"type": 8}}),
+        &query(),
+        "it is for ICMP, and the protocol is TCP",
+    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ use tortie_api::k8s::{self, ClusterNetworkPolicy};
 use tortie_api::{Kind, Resource};
 use tortie_engine::convert::{self, Converter};
 use tortie_engine::input::ObjectName;
-use tortie_engine::{Config, Engine, Scope, Update};
+use tortie_engine::{Config, Engine, Message, Scope, Update};
 
 /// An object, as a user writes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -154,9 +154,14 @@ impl fmt::Display for World {
 // === impl Cluster ===
 
 impl Cluster {
+    /// An engine that answers for all nodes.
     pub(crate) fn new() -> Self {
+        Self::with_scope(Scope::AllNodes)
+    }
+
+    pub(crate) fn with_scope(scope: Scope) -> Self {
         let config = Config {
-            scope: Scope::AllNodes,
+            scope,
             ..Config::for_node("n1")
         };
         Self {
@@ -167,8 +172,9 @@ impl Cluster {
     }
 
     /// Tells the engine of all that is different in another world, in an order and with flushes that follow from
-    /// `seed`.
-    pub(crate) fn become_world(&mut self, world: &World, seed: u64) {
+    /// `seed`. Gives what each flush told the data plane.
+    pub(crate) fn become_world(&mut self, world: &World, seed: u64) -> Vec<Vec<Message>> {
+        let mut flushes = Vec::new();
         let keys = self.known.objects.keys().chain(world.objects.keys());
         let keys: BTreeSet<&Key> = keys.collect();
         let changed = keys
@@ -183,12 +189,13 @@ impl Cluster {
             }
             // The high bits decide the order, the low ones are as good as new.
             if number % 5 == 0 {
-                self.engine.flush();
+                flushes.push(self.engine.flush());
             }
         }
         self.engine.on_in_sync();
-        self.engine.flush();
+        flushes.push(self.engine.flush());
         self.known = world.clone();
+        flushes
     }
 }
 

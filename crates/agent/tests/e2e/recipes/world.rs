@@ -49,7 +49,10 @@ pub(super) fn endpoint(document: &Value) -> (String, WorkloadEndpoint) {
     addresses.push(PodIP {
         ip: address.to_string(),
     });
-    (name.join("/"), converted(k8s::pod(&pod, DEFAULT_VETH_PREFIX)))
+    (
+        name.join("/"),
+        converted(k8s::pod(&pod, DEFAULT_VETH_PREFIX)),
+    )
 }
 
 /// A policy of Kubernetes, with the name that Calico knows it by.

@@ -58,7 +58,10 @@ fn objects(setting: &Setting, family: &str) -> Vec<Value> {
 /// Our table; where the order has no meaning, sorted. While it does not exist, nothing.
 fn nftables(setting: &Setting, family: &str) -> String {
     let tables = setting.run("nft", "list tables");
-    if !tables.lines().any(|line| line == format!("table {family} calico")) {
+    if !tables
+        .lines()
+        .any(|line| line == format!("table {family} calico"))
+    {
         return String::new();
     }
     let text = setting.run("nft", &format!("-s list table {family} calico"));
@@ -72,7 +75,10 @@ fn sorted_elements(block: &str) -> String {
     let Some((head, elements)) = block.split_once("elements = {") else {
         return block.to_owned();
     };
-    let mut elements: Vec<&str> = elements.split(',').map(|e| e.trim_matches([' ', '\t', '\n', '}'])).collect();
+    let mut elements: Vec<&str> = elements
+        .split(',')
+        .map(|e| e.trim_matches([' ', '\t', '\n', '}']))
+        .collect();
     elements.sort_unstable();
     format!("{head}{}", elements.join("\n"))
 }
@@ -97,7 +103,9 @@ fn iptables(saved: &str, is_foreign: bool) -> String {
         }
     }
     lines.sort_by_key(|(table, chain, _)| (*table, *chain));
-    let lines = lines.iter().map(|(table, _, line)| format!("{table} {line}\n"));
+    let lines = lines
+        .iter()
+        .map(|(table, _, line)| format!("{table} {line}\n"));
     lines.collect()
 }
 

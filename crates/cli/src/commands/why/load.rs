@@ -11,11 +11,11 @@ use kube::api::{Api, ListParams};
 use serde::de::DeserializeOwned;
 use tortie_api::Kind;
 use tortie_engine::convert;
-use tortie_store::{Client, Query};
+use tortie_store::{Client, List, Query};
 
 use super::object::{self, HostPod, host_addresses};
 use super::recording::Recording;
-use super::world::{Builder, World};
+use super::world::{Builder, Listener, World};
 use crate::args::Global;
 use crate::commands::report;
 use crate::config;
@@ -49,6 +49,17 @@ pub(super) fn from_files(
     recording: Option<Recording>,
 ) -> Result<(World, usize)> {
     let mut builder = Builder::new(recording);
+    let count = files(paths, recursive, is_verbose, &mut builder)?;
+    Ok((builder.build(true)?, count))
+}
+
+/// Takes the objects of files.
+pub(super) fn files(
+    paths: &[PathBuf],
+    recursive: bool,
+    is_verbose: bool,
+    builder: &mut Builder<impl Listener>,
+) -> Result<usize> {
     let mut stderr = anstream::stderr();
     let count = input::read_many(
         paths,
@@ -76,7 +87,7 @@ pub(super) fn from_files(
             writeln!(stderr, "note: {line}")?;
         }
     }
-    Ok((builder.build(true)?, count))
+    Ok(count)
 }
 
 /// Makes a world of a datastore.
@@ -94,11 +105,26 @@ pub(super) async fn from_datastore(
     Ok((builder.build(false)?, count))
 }
 
+/// Makes a world of the resources of a datastore that is open already.
+pub(super) async fn from_client(client: &Client) -> Result<World> {
+    let mut builder = Builder::new(None);
+    resources(client, &mut builder).await?;
+    builder.build(false)
+}
+
 async fn resources(client: &Client, builder: &mut Builder) -> Result<usize> {
-    let mut stderr = anstream::stderr();
-    let mut count = 0;
     let queries = KINDS.map(Query::all);
     let lists = join_all(queries.iter().map(|query| client.list(query))).await;
+    take_lists(lists, builder)
+}
+
+/// Takes what a datastore gave; what cannot be read is named on stderr and counts as absent.
+pub(super) fn take_lists(
+    lists: Vec<tortie_store::Result<List>>,
+    builder: &mut Builder<impl Listener>,
+) -> Result<usize> {
+    let mut stderr = anstream::stderr();
+    let mut count = 0;
     for list in lists {
         let list = list?;
         for invalid in &list.invalid {
@@ -116,7 +142,10 @@ async fn resources(client: &Client, builder: &mut Builder) -> Result<usize> {
 }
 
 /// Services and what is behind them, for rules that name a service.
-async fn services(cluster: &kube::Client, builder: &mut Builder) -> Result<usize> {
+pub(super) async fn services(
+    cluster: &kube::Client,
+    builder: &mut Builder<impl Listener>,
+) -> Result<usize> {
     let effect = "rules that name a service match nothing";
     let all = ListParams::default();
     let services: Vec<Service> = or_warning(list(cluster, &all).await, "services", effect)?;

@@ -26,9 +26,8 @@ pub(super) struct World {
 }
 
 /// Takes what there is, and makes a world of it.
-pub(super) struct Builder {
-    engine: Engine,
-    recording: Option<Recording>,
+pub(super) struct Builder<L = Asked> {
+    listener: L,
     converter: Converter,
     notes: Notes,
     /// The endpoints of pods, by `namespace/name`: of a pod that is given twice, the last one counts.
@@ -40,6 +39,33 @@ pub(super) struct Builder {
     unrelated: BTreeMap<String, usize>,
     /// Namespaces and service accounts that were filled in.
     filled_in: Vec<String>,
+}
+
+/// Who is told what there is.
+pub(super) trait Listener {
+    /// An update.
+    fn hear(&mut self, update: &Update);
+}
+
+/// An engine that will be asked questions, and the recording of what it was told.
+pub(super) struct Asked {
+    engine: Engine,
+    recording: Option<Recording>,
+}
+
+impl Listener for Asked {
+    fn hear(&mut self, update: &Update) {
+        if let Some(recording) = &mut self.recording {
+            recording.write(&Event::Update(Box::new(update.clone())));
+        }
+        self.engine.on_update(update);
+    }
+}
+
+impl Listener for Vec<Update> {
+    fn hear(&mut self, update: &Update) {
+        self.push(update.clone());
+    }
 }
 
 // === impl Builder ===
@@ -55,9 +81,41 @@ impl Builder {
         if let Some(recording) = &mut recording {
             recording.write(&Event::Start(config.clone()));
         }
-        let mut builder = Self {
-            engine: Engine::new(config),
+        let engine = Engine::new(config);
+        let mut builder = Self::empty(Asked { engine, recording });
+        builder.built_ins();
+        builder
+    }
+
+    /// The world; hosts without an address get one if `with_made_up`.
+    pub(super) fn build(self, with_made_up: bool) -> Result<World> {
+        let Self {
+            listener,
+            notes,
+            mut made_up,
+            ..
+        } = self;
+        let Asked {
+            mut engine,
             recording,
+        } = listener;
+        engine.on_in_sync();
+        engine.flush_to(&mut |_| {});
+        if let Some(mut recording) = recording {
+            recording.write(&Event::InSync);
+            recording.write(&Event::Flush);
+            recording.finish()?;
+        }
+        let directory = notes.close(with_made_up.then_some(&mut made_up));
+        Ok(World { engine, directory })
+    }
+}
+
+impl<L: Listener> Builder<L> {
+    /// A world with nothing in it.
+    pub(super) fn empty(listener: L) -> Self {
+        Self {
+            listener,
             converter: Converter::new(),
             notes: Notes::default(),
             pods: HashMap::new(),
@@ -66,7 +124,16 @@ impl Builder {
             made_up: MadeUp::default(),
             unrelated: BTreeMap::new(),
             filled_in: Vec::new(),
-        };
+        }
+    }
+
+    /// Who was told.
+    pub(super) fn into_listener(self) -> L {
+        self.listener
+    }
+
+    /// Takes what always exists.
+    pub(super) fn built_ins(&mut self) {
         for (name, order, action) in BUILT_IN {
             let mut tier = Tier {
                 spec: TierSpec {
@@ -76,10 +143,9 @@ impl Builder {
                 ..Tier::default()
             };
             name.clone_into(&mut tier.metadata.name);
-            builder.resource(&tier.into());
+            self.resource(&tier.into());
         }
-        builder.resource(&default_allow_profile().into());
-        builder
+        self.resource(&default_allow_profile().into());
     }
 
     /// Takes an object of a file.
@@ -114,14 +180,7 @@ impl Builder {
             _ => {}
         }
         self.notes.note(update);
-        self.tell(update);
-    }
-
-    fn tell(&mut self, update: &Update) {
-        if let Some(recording) = &mut self.recording {
-            recording.write(&Event::Update(Box::new(update.clone())));
-        }
-        self.engine.on_update(update);
+        self.listener.hear(update);
     }
 
     /// Takes a pod in the network of its host.
@@ -160,7 +219,8 @@ impl Builder {
 
     fn remove_pod(&mut self, name: &str) {
         if let Some(key) = self.pods.remove(name) {
-            self.tell(&Update::WorkloadEndpoint(key.clone(), None));
+            let gone = Update::WorkloadEndpoint(key.clone(), None);
+            self.listener.hear(&gone);
             self.notes.forget_workload(&key);
         }
     }
@@ -230,25 +290,5 @@ impl Builder {
             lines.push(format!("{count} pods have made-up addresses"));
         }
         lines
-    }
-
-    /// The world; hosts without an address get one if `with_made_up`.
-    pub(super) fn build(self, with_made_up: bool) -> Result<World> {
-        let Self {
-            mut engine,
-            recording,
-            notes,
-            mut made_up,
-            ..
-        } = self;
-        engine.on_in_sync();
-        engine.flush_to(&mut |_| {});
-        if let Some(mut recording) = recording {
-            recording.write(&Event::InSync);
-            recording.write(&Event::Flush);
-            recording.finish()?;
-        }
-        let directory = notes.close(with_made_up.then_some(&mut made_up));
-        Ok(World { engine, directory })
     }
 }

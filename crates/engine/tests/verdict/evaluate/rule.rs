@@ -66,7 +66,7 @@ impl Evaluator<'_> {
             && rule
                 .not_icmp
                 .as_ref()
-                .is_none_or(|unwanted| !is_icmp(unwanted, flow))
+                .is_none_or(|unwanted| is_any_icmp(flow) && !is_icmp(unwanted, flow))
             && self.end_matches(&rule.source, rule.protocol.as_ref(), namespace, &source)
             && self.end_matches(
                 &rule.destination,
@@ -225,6 +225,12 @@ fn is_port(port: &Port, protocol: Option<&Protocol>, end: &End<'_>, chosen: &[&P
                     .any(|party| party.names_port(name, actual, number))
         }
     }
+}
+
+/// It is ICMP as its IP version has it. A rule that excludes types of ICMP is about ICMP.
+fn is_any_icmp(flow: &Flow) -> bool {
+    let number = if flow.source.address.is_ipv4() { 1 } else { 58 };
+    flow.protocol.as_ref().and_then(Protocol::number) == Some(number)
 }
 
 /// The type is this one, and the code if one is given.

@@ -111,7 +111,9 @@ fn transport(probe: &Probe, protocol: u8, token: Token, fresh_port: u16) -> Vec<
             bytes
         }
         Packet::Icmp { kind, code } => {
-            let mut bytes = [&[kind, code, 0, 0], &number[..], &MARK, &number].concat();
+            // The identifier of an echo comes first; with each its own, each is a connection of its own.
+            let identifier = token.0.rotate_left(16).to_be_bytes();
+            let mut bytes = [&[kind, code, 0, 0], &identifier[..], &MARK, &number].concat();
             let sum = if protocol == ICMP {
                 internet(&bytes).to_be_bytes()
             } else {

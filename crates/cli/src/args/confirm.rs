@@ -1,0 +1,54 @@
+//! Arguments of `apply` and `confirm`.
+
+use clap::Args;
+
+use super::Files;
+
+const APPLY_HELP: &str = "\
+With --confirm, what was applied is rolled back unless it is confirmed in time, so that a policy that locks you out does
+not do so for long: created resources are deleted again, changed ones get back what they were. A process of its own
+sees to that, also when this one is killed or the connection to this machine is lost. Confirm with `tortie confirm`
+from any shell of the same user, or by typing `yes` here. Ctrl-C rolls back at once, and so does a resource that could
+not be applied. What somebody else changed in the meantime is reported and left as it is.
+
+Examples:
+  tortie apply -f policies/
+  tortie apply --confirm 60 -f policies/        and then, within a minute: tortie confirm
+
+Exit code: 0 applied (and confirmed), 1 not all was applied, or it was rolled back.";
+
+const CONFIRM_HELP: &str = "\
+Examples:
+  tortie confirm                 keep what `tortie apply --confirm` applied
+  tortie confirm --list          what waits for confirmation, or was not rolled back completely
+  tortie confirm --roll-back     roll back now; also after a crash or a reboot
+
+Exit code: 0 done, 1 there is nothing to confirm, or it could not be rolled back completely.";
+
+/// Arguments of `apply`.
+#[derive(Debug, Args)]
+#[command(after_help = APPLY_HELP)]
+pub(crate) struct Apply {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// Roll back after so many seconds, unless that is confirmed before.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) confirm: Option<u64>,
+}
+
+/// Arguments of `confirm`.
+#[derive(Debug, Args)]
+#[command(after_help = CONFIRM_HELP)]
+pub(crate) struct Confirm {
+    /// Which of them, where several wait.
+    pub(crate) id: Option<String>,
+    /// Show what waits.
+    #[arg(long, conflicts_with_all = ["id", "roll_back"])]
+    pub(crate) list: bool,
+    /// Roll back instead.
+    #[arg(long)]
+    pub(crate) roll_back: bool,
+    /// How the program calls itself to wait and to roll back.
+    #[arg(long, hide = true, requires = "id", conflicts_with = "roll_back")]
+    pub(crate) watch: bool,
+}

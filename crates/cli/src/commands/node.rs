@@ -1,0 +1,92 @@
+//! `tortie node verify`: does the kernel of this machine have what it should have?
+
+pub(super) mod enforced;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::json;
+use tortie_agent::config::{Sources, from_environment};
+use tortie_agent::machine;
+use tortie_dataplane::{Dataplane, Drift};
+use tortie_rules::Dataplane as Kind;
+
+use super::why::updates;
+use super::{agent, report};
+use crate::args::{Global, Node, NodeCommand, UNKNOWN, Verify, VerifyOutput};
+
+/// Exit code for a kernel that has not what it should have.
+const DRIFT: u8 = 1;
+
+pub(super) async fn run(args: Node, global: &Global) -> Result<ExitCode> {
+    let NodeCommand::Verify(args) = args.command;
+    match verify(&args, global).await {
+        Ok(code) => Ok(code),
+        Err(error) => {
+            writeln!(anstream::stderr(), "{}", report::error(&error))?;
+            Ok(ExitCode::from(UNKNOWN))
+        }
+    }
+}
+
+async fn verify(args: &Verify, global: &Global) -> Result<ExitCode> {
+    let environment = from_environment(std::env::vars_os());
+    let node = agent::node_name(args.node.as_deref(), &environment)?;
+    let file = args.parameter_file.as_deref();
+    let file = agent::parameter_file(file.unwrap_or(Path::new(agent::PARAMETER_FILE)))?;
+    let updates = if args.filename.is_empty() {
+        updates::of_datastore(global).await?
+    } else {
+        updates::of_files(&args.filename, args.recursive)?
+    };
+    if let Err(unknown) = enforced::check_node(&node, &updates) {
+        // The agent of such a node runs too, and enforces what is the same everywhere.
+        writeln!(anstream::stderr(), "warning: {unknown}")?;
+    }
+    let sources = Sources {
+        environment,
+        file,
+        ..Sources::default()
+    };
+    let enforced = enforced::compute(&updates, &node, sources, &machine::choose)?;
+    let drivers = machine::drivers(&enforced.config, enforced.kind)?;
+    let mut dataplane = Dataplane::new(&enforced.rules, enforced.kind, drivers, &node);
+    dataplane.set_interfaces(enforced::interfaces(&enforced.config)?);
+    let kind = enforced.kind;
+    for message in enforced.messages {
+        dataplane.on_message(message);
+    }
+    let drift = dataplane.compare()?;
+    show(&node, kind, &drift, args.output)?;
+    Ok(if drift.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(DRIFT)
+    })
+}
+
+fn show(node: &str, kind: Kind, drift: &[Drift], output: VerifyOutput) -> Result<()> {
+    let dataplane = enforced::name_of(kind);
+    let mut out = std::io::stdout().lock();
+    match output {
+        VerifyOutput::Json => {
+            let drift: Vec<_> = drift
+                .iter()
+                .map(|drift| json!({"object": drift.object, "what": drift.what}))
+                .collect();
+            let answer = json!({"node": node, "dataplane": dataplane, "drift": drift});
+            writeln!(out, "{answer:#}")?;
+        }
+        VerifyOutput::Text if drift.is_empty() => {
+            writeln!(out, "{node}: {dataplane} has what it should have; no drift")?;
+        }
+        VerifyOutput::Text => {
+            for drift in drift {
+                writeln!(out, "{}: {}", drift.object, drift.what)?;
+            }
+        }
+    }
+    Ok(())
+}

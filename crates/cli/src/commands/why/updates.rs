@@ -1,0 +1,37 @@
+//! What files or a datastore tell a node's engine, for other commands.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use futures::future::join_all;
+use tortie_engine::Update;
+use tortie_store::Query;
+
+use super::load;
+use super::world::Builder;
+use crate::args::Global;
+use crate::config;
+
+/// The objects of files, with what plain manifests leave out. Those with problems are named on stderr and left out.
+pub(in crate::commands) fn of_files(paths: &[PathBuf], recursive: bool) -> Result<Vec<Update>> {
+    let mut builder = Builder::empty(Vec::new());
+    builder.built_ins();
+    load::files(paths, recursive, false, &mut builder)?;
+    Ok(builder.into_listener())
+}
+
+/// What a datastore tells an agent.
+pub(in crate::commands) async fn of_datastore(global: &Global) -> Result<Vec<Update>> {
+    let connection = config::open(global).await?;
+    let mut builder = Builder::empty(Vec::new());
+    let kinds = tortie_sync::Config::for_agent(None).kinds;
+    let queries: Vec<Query> = kinds.into_iter().map(Query::all).collect();
+    // As stored, which is what an agent sees.
+    let store = connection.client.store();
+    let lists = join_all(queries.iter().map(|query| store.list(query))).await;
+    load::take_lists(lists, &mut builder)?;
+    if let Some(cluster) = &connection.cluster {
+        load::services(cluster, &mut builder).await?;
+    }
+    Ok(builder.into_listener())
+}
