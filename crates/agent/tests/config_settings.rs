@@ -1,4 +1,4 @@
-//! What holds where nothing is said, what values become, and what a change of them needs.
+//! What holds where nothing is said, and what values become.
 
 use std::{net::Ipv4Addr, path::PathBuf, time::Duration};
 
@@ -227,30 +227,6 @@ fn values_become_types() {
     assert_eq!(config.tables.iptables.refresh_interval, None);
 
     assert_eq!(set("NATPortRange", "0").config.nat.ports, None);
-}
-
-#[test]
-fn a_restart_is_needed_but_for_what_can_change_under_way() {
-    let before = defaults();
-    assert!(!before.restart_needed(&before));
-    for (name, text) in [
-        ("HealthTimeoutOverrides", "engine=5s"),
-        ("ClusterType", "k8s"),
-    ] {
-        let after = set(name, text).config;
-        assert_ne!(after, before);
-        assert!(
-            !before.restart_needed(&after) && !after.restart_needed(&before),
-            "{name}"
-        );
-    }
-    for (name, text) in [("HealthPort", "1"), ("LogPrefix", "x"), ("VXLANPort", "1")] {
-        let after = set(name, text).config;
-        assert!(
-            before.restart_needed(&after) && after.restart_needed(&before),
-            "{name}"
-        );
-    }
 }
 
 #[test]

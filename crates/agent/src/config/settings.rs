@@ -74,16 +74,6 @@ impl Config {
         }
     }
 
-    /// Whether the change to a new configuration takes a new start of the agent: everything does, but for the type of
-    /// the cluster and the timeouts of components.
-    pub fn restart_needed(&self, new: &Self) -> bool {
-        let mut same_but_for_those = new.clone();
-        same_but_for_those
-            .cluster_type
-            .clone_from(&self.cluster_type);
-        *self != same_but_for_those
-    }
-
     /// Whether workloads are `OpenStack`'s: the cluster says so, or something is set that only `OpenStack` needs.
     pub fn is_openstack(&self) -> bool {
         let names_it = self.cluster_type.to_lowercase().contains("openstack");

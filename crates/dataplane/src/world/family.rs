@@ -1,5 +1,7 @@
 //! What the kernel is told about one IP version.
 
+mod missing;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use tortie_rules::{
     IpVersion, Renderer, Table, TierGroups, Workload,
 };
 
-use crate::change::{Batch, ChainKey, MapChange};
+use crate::change::{Batch, MapChange};
 
 use super::chains::Chains;
 use super::endpoints::{GroupUse, Selectors, groups};
@@ -142,43 +144,6 @@ impl Family {
         self.put_missing(world);
         (batch.chains, batch.removed_chains) = self.chains.take_changes();
         batch
-    }
-
-    /// Renders chains again that nothing referred to for some time.
-    fn put_missing(&mut self, world: &World) {
-        loop {
-            let missing = self.chains.take_missing();
-            if missing.is_empty() {
-                return;
-            }
-            self.put_again(world, &missing);
-            self.chains.deny_unknown(missing);
-        }
-    }
-
-    fn put_again(&mut self, world: &World, missing: &BTreeSet<ChainKey>) {
-        let is_missing = |(table, name): &(Table, Arc<str>)| {
-            missing
-                .iter()
-                .any(|key| key.table == *table && key.name == *name)
-        };
-        let policies = self.policy_chains.iter();
-        let policies = policies.filter(|(_, chains)| chains.iter().any(is_missing));
-        for id in policies.map(|(id, _)| Arc::clone(id)).collect::<Vec<_>>() {
-            self.policy(world, &id);
-        }
-        let profiles = self.profile_chains.iter();
-        let profiles = profiles.filter(|(_, chains)| chains.iter().any(is_missing));
-        for name in profiles
-            .map(|(name, _)| Arc::clone(name))
-            .collect::<Vec<_>>()
-        {
-            self.profile(world, &name);
-        }
-        let fixed = self.renderer.fixed_chains().into_iter();
-        for chain in fixed.filter(|chain| is_missing(&key(chain))) {
-            self.chains.put(chain);
-        }
     }
 
     fn remove_chains(&mut self, chains: impl IntoIterator<Item = (Table, Arc<str>)>) {
