@@ -122,13 +122,9 @@ impl Renderer {
         port_side: Side,
         net_side: Side,
     ) -> Vec<Rule> {
-        use crate::IpVersion;
-        let is_ours = |net: &ipnet::IpNet| {
-            matches!(net, ipnet::IpNet::V4(_)) == (self.ip_version == IpVersion::V4)
-        };
         let ports = ports
             .iter()
-            .filter(|port| port.net.as_ref().is_none_or(is_ours));
+            .filter(|port| port.net.as_ref().is_none_or(|net| self.is_ours(net)));
         let rules = ports.map(|port| {
             let mut matches = vec![
                 Match::Protocol(port.protocol.clone()),

@@ -5,8 +5,8 @@ use std::fmt::{self, Write as _};
 use crate::IpVersion;
 use crate::rule::{Action, Chain, Interface, Match, PortRange, Rule, Side, State};
 use crate::text::{
-    HASH_PREFIX, RuleHasher, safe_comment, truncated, write_ports, write_protocol, write_rate,
-    write_with_port,
+    HASH_PREFIX, RuleHasher, safe_comment, space, truncated, write_ports, write_protocol,
+    write_rate, write_with_port, written,
 };
 
 /// The longest comment that the kernel takes.
@@ -88,17 +88,6 @@ fn rest(rule: &Rule, ip_version: IpVersion) -> String {
         written(write_action(action, &mut out));
     }
     out
-}
-
-fn space(out: &mut String) {
-    if !out.is_empty() {
-        out.push(' ');
-    }
-}
-
-/// Writing to a string does not fail.
-fn written(result: fmt::Result) {
-    result.expect("a string takes any text");
 }
 
 fn write_match(condition: &Match, ip_version: IpVersion, out: &mut String) -> fmt::Result {

@@ -3,13 +3,12 @@
 use std::fmt::{self, Write as _};
 
 use ipnet::IpNet;
-use tortie_api::scalar::Protocol;
 
 use crate::IpVersion;
 use crate::rule::{Action, Chain, Interface, Match, PortRange, Rule, Side, State, Table};
 use crate::text::{
-    HASH_PREFIX, RuleHasher, safe_comment, truncated, write_ports, write_protocol, write_rate,
-    write_with_port,
+    HASH_PREFIX, RuleHasher, safe_comment, space, truncated, write_ports, write_protocol,
+    write_rate, write_with_port, written,
 };
 
 /// The longest comment that `nft` takes.
@@ -94,17 +93,6 @@ pub fn text(rule: &Rule, table: Table, ip_version: IpVersion) -> String {
         written(write_action(action, table, ip(ip_version), &mut out));
     }
     out
-}
-
-fn space(out: &mut String) {
-    if !out.is_empty() {
-        out.push(' ');
-    }
-}
-
-/// Writing to a string does not fail.
-fn written(result: fmt::Result) {
-    result.expect("a string takes any text");
 }
 
 fn ip(ip_version: IpVersion) -> &'static str {
@@ -318,9 +306,4 @@ fn port(side: Side) -> &'static str {
         Side::Source => "sport",
         Side::Destination => "dport",
     }
-}
-
-/// Whether a protocol has ports where `nft` looks for them.
-pub fn has_ports(protocol: &Protocol) -> bool {
-    matches!(protocol.number(), Some(6 | 17 | 132 | 136))
 }

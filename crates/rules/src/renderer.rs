@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use tortie_engine::message::SetId;
 
 use crate::config::{Config, Deny, Wireguard};
@@ -67,6 +68,11 @@ impl Renderer {
     /// What it depends on.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Whether a network is of the IP version that is rendered.
+    pub(crate) fn is_ours(&self, net: &IpNet) -> bool {
+        matches!(net, IpNet::V4(_)) == (self.ip_version == IpVersion::V4)
     }
 
     /// The name of a set in the kernel.

@@ -64,6 +64,18 @@ pub(crate) fn truncated(text: &str, length: usize) -> &str {
     &text[..text.floor_char_boundary(length)]
 }
 
+/// Separates what follows from what is there.
+pub(crate) fn space(out: &mut String) {
+    if !out.is_empty() {
+        out.push(' ');
+    }
+}
+
+/// Writing to a string does not fail.
+pub(crate) fn written(result: fmt::Result) {
+    result.expect("a string takes any text");
+}
+
 /// How a protocol is spelled.
 pub(crate) fn write_protocol(protocol: &Protocol, out: &mut String) -> fmt::Result {
     out.push_str(match protocol {

@@ -45,11 +45,9 @@ impl Renderer {
 
     /// Packets to services that nobody answers for.
     pub fn blocked_cidrs_chain(&self, cidrs: &[IpNet]) -> Chain {
-        let is_ours =
-            |net: &&IpNet| matches!(net, IpNet::V4(_)) == (self.ip_version == IpVersion::V4);
         let mut texts: Vec<(String, IpNet)> = cidrs
             .iter()
-            .filter(is_ours)
+            .filter(|cidr| self.is_ours(cidr))
             .map(|cidr| (cidr.to_string(), *cidr))
             .collect();
         texts.sort();

@@ -28,9 +28,7 @@ impl Renderer {
 
     /// Lets workloads send from addresses that are not theirs.
     pub fn spoofing_chain<'a>(&self, allowed: impl IntoIterator<Item = (&'a str, IpNet)>) -> Chain {
-        let is_ours =
-            |net: &IpNet| matches!(net, IpNet::V4(_)) == (self.ip_version == IpVersion::V4);
-        let allowed = allowed.into_iter().filter(|(_, net)| is_ours(net));
+        let allowed = allowed.into_iter().filter(|(_, net)| self.is_ours(net));
         let rules = allowed.map(|(interface, net)| {
             let matches = [
                 Match::In(Interface::named(interface)),
