@@ -5,6 +5,7 @@
 mod address;
 mod change;
 mod mac;
+mod tunnel;
 
 use std::fmt;
 
@@ -14,6 +15,7 @@ use crate::netlink::{Message, Writer, attributes};
 use crate::route::{self, Socket, header, read_number};
 
 pub use mac::{Mac, MacError};
+pub use tunnel::Vxlan;
 
 pub(crate) use address::read_address_of_link;
 

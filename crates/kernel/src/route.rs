@@ -24,6 +24,7 @@ mod batch;
 mod encode;
 mod entry;
 mod error;
+mod forwarding;
 mod neighbour;
 mod number;
 mod socket;
@@ -31,6 +32,7 @@ mod socket;
 pub use batch::Batch;
 pub use entry::{Kind, MAIN_TABLE, Protocol, Route, Scope};
 pub use error::{Error, Result};
+pub use forwarding::Forwarding;
 pub use neighbour::Neighbour;
 pub use socket::Socket;
 

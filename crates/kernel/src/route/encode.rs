@@ -7,7 +7,8 @@ use ipnet::IpNet;
 use super::batch::Batch;
 use super::entry::{Kind, Protocol, Route, Scope};
 use super::error::Result;
-use super::neighbour::{self, Neighbour};
+use super::forwarding;
+use super::neighbour;
 use super::number::{family, flag, header, route_flag};
 use super::socket::Socket;
 use crate::link;
@@ -15,6 +16,9 @@ use crate::netlink::{Attribute, Message, Writer, attributes, messages};
 
 /// Where a message has room for eight bits of a table's number only, this says that an attribute has all of it.
 const TABLE_IN_ATTRIBUTE: u8 = libc::RT_TABLE_UNSPEC;
+
+/// Among the numbers of a route that say how to use it: the largest packet.
+const MTU: u16 = 2;
 
 impl Batch {
     /// Adds a route. It is refused if there is one with the same key.
@@ -89,6 +93,11 @@ fn write(out: &mut Writer, route: &Route) {
     if route.metric != 0 {
         out.bytes(libc::RTA_PRIORITY, &route.metric.to_ne_bytes());
     }
+    if let Some(mtu) = route.mtu {
+        out.nest(libc::RTA_METRICS, |out| {
+            out.bytes(MTU, &mtu.to_ne_bytes());
+        });
+    }
 }
 
 /// The route that a message tells of, if it is one.
@@ -130,6 +139,7 @@ pub(crate) fn read_route(message: &Message<'_>) -> Option<Route> {
         gateway: None,
         on_link: flags & route_flag::ON_LINK != 0,
         source: None,
+        mtu: None,
         is_multipath: false,
     };
     for attribute in attributes(rest) {
@@ -140,6 +150,10 @@ pub(crate) fn read_route(message: &Message<'_>) -> Option<Route> {
             libc::RTA_GATEWAY => route.gateway = read_address(attribute),
             libc::RTA_PREFSRC => route.source = read_address(attribute),
             libc::RTA_PRIORITY => route.metric = read_number(attribute)?,
+            libc::RTA_METRICS => {
+                let mtu = attribute.nested().find(|metric| metric.kind == MTU);
+                route.mtu = mtu.and_then(read_number);
+            }
             libc::RTA_VIA => route.gateway = attribute.value.get(2..).and_then(address),
             libc::RTA_MULTIPATH => route.is_multipath = true,
             _ => {}
@@ -193,10 +207,10 @@ pub(super) fn describe(request: &[u8]) -> String {
             } else {
                 "set"
             };
-            let neighbour: Option<Neighbour> = neighbour::read(&message);
-            neighbour.map_or_else(unknown, |neighbour| {
-                format!("{verb} the neighbour {neighbour}")
-            })
+            let neighbour = neighbour::read(&message).map(|entry| format!("neighbour {entry}"));
+            let forwarding = || Some(format!("tunnel entry {}", forwarding::read(&message)?));
+            let entry = neighbour.or_else(forwarding);
+            entry.map_or_else(unknown, |entry| format!("{verb} the {entry}"))
         }
         libc::RTM_GETNEIGH => "list neighbours".to_owned(),
         _ => link::describe(&message).unwrap_or_else(unknown),

@@ -39,6 +39,8 @@ pub struct Route {
     pub on_link: bool,
     /// The source address for packets that this machine sends.
     pub source: Option<IpAddr>,
+    /// The largest packet, if it is not the interface's.
+    pub mtu: Option<u32>,
     /// There are several next hops, and none of them is told here. Such routes are read but cannot be added.
     pub is_multipath: bool,
 }
@@ -145,6 +147,7 @@ impl Route {
             gateway: None,
             on_link: false,
             source: None,
+            mtu: None,
             is_multipath: false,
         }
     }

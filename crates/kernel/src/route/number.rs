@@ -39,6 +39,7 @@ pub(crate) mod family {
     pub(crate) const ANY: u8 = 0;
     pub(crate) const IPV4: u8 = 2;
     pub(crate) const IPV6: u8 = 10;
+    pub(crate) const BRIDGE: u8 = 7;
 }
 
 /// Flags of a route.

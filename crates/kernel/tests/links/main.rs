@@ -8,3 +8,4 @@ mod monitor;
 mod routes;
 mod support;
 mod sysctls;
+mod tunnels;
