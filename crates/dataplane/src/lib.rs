@@ -5,14 +5,18 @@
 
 mod apply;
 mod change;
+mod cluster;
 pub mod iptables;
 mod left_over;
 mod local;
+mod mtu;
 pub mod nftables;
 mod world;
 
 pub use apply::{Dataplane, Done};
 pub use change::{Batch, ChainKey, Drift, Driver, Error, MapChange, Members, SetChange, SetKind};
+pub use cluster::{ClusterNetwork, ClusterOptions};
 pub use left_over::remove_left_overs;
 pub use local::{LocalNetwork, RouteOptions, WorkloadState};
+pub use mtu::{MtuOptions, Mtus};
 pub use world::{InterfaceState, Interfaces, World};

@@ -30,12 +30,14 @@
 
 mod dialogue;
 mod error;
+mod fabric;
 mod namespace;
 mod probe;
 mod topology;
 
 pub use dialogue::{Dialogue, ping};
 pub use error::{Error, Result};
+pub use fabric::Fabric;
 pub use namespace::Namespace;
 pub use probe::{Arrival, Packet, Ports, Probe, Prober, Site};
 pub use topology::{External, Node, Pod};

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod dialogues;
+mod fabric;
 mod probes;
 mod support;
 mod topology;
