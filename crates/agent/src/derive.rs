@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use tortie_api::scalar::Protocol;
 use tortie_dataplane::iptables;
 use tortie_engine::message::Encapsulation;
-use tortie_engine::{ClusterRoutes, RouteSource as EngineRouteSource};
+use tortie_engine::{ClusterRoutes, Overlaps, RouteSource as EngineRouteSource};
 use tortie_rules::config::{self as rules, Allow, Deny, EndpointToHost, Marks};
 use tortie_rules::rule::{PortRange, Rate, RateUnit};
 use tortie_rules::{Dataplane, IpVersion};
@@ -30,7 +30,10 @@ pub struct TooFewMarks {
 /// What the engine is told before it starts.
 pub fn engine_config(config: &Config, node: &str, dataplane: Dataplane) -> tortie_engine::Config {
     tortie_engine::Config {
-        suppress_overlaps: dataplane == Dataplane::Nftables,
+        overlaps: match dataplane {
+            Dataplane::Nftables => Overlaps::AddressesSent,
+            Dataplane::Iptables => Overlaps::Sent,
+        },
         allow_source_spoofing: config.policy.source_spoofing == SourceSpoofing::Any,
         ipip_enabled: config.encap.ipip,
         vxlan_enabled: config.encap.vxlan,

@@ -8,7 +8,7 @@ use tortie_api::{Kind, Resource};
 use tortie_dataplane::nftables::NftablesDriver;
 use tortie_dataplane::{Driver, World};
 use tortie_engine::convert::Converter;
-use tortie_engine::{Engine, Update};
+use tortie_engine::{Engine, Overlaps, Update};
 use tortie_rules::{Config, Dataplane, IpVersion};
 
 const VERSIONS: [IpVersion; 2] = [IpVersion::V4, IpVersion::V6];
@@ -83,8 +83,10 @@ fn updates(case: &Value) -> Vec<Update> {
 
 fn engine(case: &Value) -> (Engine, String) {
     let node = case["localHost"].as_str().expect("a node");
-    let mut config = tortie_engine::Config::for_node(node);
-    config.suppress_overlaps = true;
+    let config = tortie_engine::Config {
+        overlaps: Overlaps::AddressesSent,
+        ..tortie_engine::Config::for_node(node)
+    };
     (Engine::new(config), node.to_owned())
 }
 

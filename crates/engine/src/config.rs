@@ -17,8 +17,8 @@ pub struct Config {
     pub node: String,
     /// Which endpoints count as local.
     pub scope: Scope,
-    /// Whether members of a set that another member covers are left out.
-    pub suppress_overlaps: bool,
+    /// What becomes of members of a set that another member covers.
+    pub overlaps: Overlaps,
     /// Whether endpoints may ask to send from foreign addresses; those that ask are ignored otherwise.
     pub allow_source_spoofing: bool,
     /// Whether workloads can be part of Istio's ambient mesh.
@@ -35,6 +35,21 @@ pub struct Config {
     pub cluster_routes: ClusterRoutes,
     /// Where routes to workloads come from.
     pub route_source: RouteSource,
+}
+
+/// What becomes of members of a set that another member covers. Interval sets in the kernel refuse a network inside
+/// another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Overlaps {
+    /// They are sent as all others.
+    Sent,
+    /// They are left out until what covers them goes.
+    #[default]
+    LeftOut,
+    /// Networks are left out and single addresses sent, for a data plane that keeps these in sets of their own: an address
+    /// that moved from one set to the other could be missed by a packet that is just between the two.
+    AddressesSent,
 }
 
 /// Which endpoints count as local.
@@ -84,7 +99,7 @@ impl Config {
         Self {
             node: node.into(),
             scope: Scope::default(),
-            suppress_overlaps: true,
+            overlaps: Overlaps::default(),
             allow_source_spoofing: false,
             istio_ambient: false,
             ipip_enabled: None,
@@ -105,6 +120,19 @@ impl Config {
     pub(crate) fn admits(&self, endpoint: &WorkloadEndpoint) -> bool {
         !endpoint.interface.is_empty()
             && (self.allow_source_spoofing || endpoint.allow_spoofed_source_prefixes.is_empty())
+    }
+}
+
+// === impl Overlaps ===
+
+impl Overlaps {
+    /// Whether a member is left out if another covers it.
+    pub(crate) fn leaves_out(self, is_single_address: bool) -> bool {
+        match self {
+            Self::Sent => false,
+            Self::LeftOut => true,
+            Self::AddressesSent => !is_single_address,
+        }
     }
 }
 

@@ -60,7 +60,7 @@ impl Engine {
     /// An engine that knows nothing yet.
     pub fn new(config: Config) -> Self {
         let mut names = Names::default();
-        let mut sets = Sets::new(config.suppress_overlaps);
+        let mut sets = Sets::new(config.overlaps);
         if config.istio_ambient {
             // Always in use: the data plane has rules of its own for it.
             sets.acquire(&Definition::AmbientMesh, &mut names);

@@ -25,7 +25,7 @@ mod sets;
 mod slab;
 pub mod verdict;
 
-pub use config::{ClusterRoutes, Config, RouteSource, Scope};
+pub use config::{ClusterRoutes, Config, Overlaps, RouteSource, Scope};
 pub use engine::Engine;
 pub use input::Update;
 pub use message::Message;

@@ -13,6 +13,7 @@ use crate::slab::Slab;
 use hashbrown::HashMap;
 use tortie_selector::Selector;
 
+use crate::config::Overlaps;
 use crate::id_set::IdSet;
 use crate::items::{Item, ItemIdx};
 use crate::message::{IpSetDelta, IpSetUpdate, Member, Message, SetId};
@@ -42,7 +43,7 @@ pub(crate) struct Sets {
     fresh: Vec<SetIdx>,
     unused: Vec<SetIdx>,
     dirty: Vec<SetIdx>,
-    suppress_overlaps: bool,
+    overlaps: Overlaps,
     is_first: bool,
     item_postings: Postings,
     profile_postings: Postings,
@@ -65,7 +66,7 @@ struct IpSet {
 // === impl Sets ===
 
 impl Sets {
-    pub(crate) fn new(suppress_overlaps: bool) -> Self {
+    pub(crate) fn new(overlaps: Overlaps) -> Self {
         Self {
             slots: Slab::default(),
             by_id: HashMap::new(),
@@ -75,7 +76,7 @@ impl Sets {
             fresh: Vec::new(),
             unused: Vec::new(),
             dirty: Vec::new(),
-            suppress_overlaps,
+            overlaps,
             is_first: true,
             item_postings: Postings::default(),
             profile_postings: Postings::default(),
@@ -269,7 +270,7 @@ impl Sets {
         &mut self,
         item: &Item,
         matched: &[SelectorIdx],
-        change: fn(&mut Members, Member, bool, Option<&mut Delta>),
+        change: fn(&mut Members, Member, Overlaps, Option<&mut Delta>),
     ) {
         for &selector in matched {
             for idx in self.selectors.owner(selector).iter() {
@@ -286,7 +287,7 @@ impl Sets {
                 } = set;
                 content.for_each_member(item, |member| {
                     let delta = is_sent.then_some(&mut *delta);
-                    change(members, member, self.suppress_overlaps, delta);
+                    change(members, member, self.overlaps, delta);
                 });
                 if !set.is_dirty {
                     set.is_dirty = true;
@@ -305,16 +306,16 @@ impl Sets {
             services,
             slots,
             dirty,
-            suppress_overlaps,
+            overlaps,
             ..
         } = self;
         services.update(name, slice, |idx, member, came| {
             let set = &mut slots[idx as usize];
             let delta = set.is_sent.then_some(&mut set.delta);
             if came {
-                set.members.add(member, *suppress_overlaps, delta);
+                set.members.add(member, *overlaps, delta);
             } else {
-                set.members.remove(member, *suppress_overlaps, delta);
+                set.members.remove(member, *overlaps, delta);
             }
             if !set.is_dirty {
                 set.is_dirty = true;
@@ -345,7 +346,7 @@ impl Sets {
                 sink(Message::IpSetUpdate(IpSetUpdate {
                     id: set.id.clone(),
                     r#type: set.content.set_type(),
-                    members: set.members.visible(self.suppress_overlaps),
+                    members: set.members.visible(self.overlaps),
                 }));
             }
         }

@@ -1,7 +1,7 @@
 //! The members of a set, counted, without those that other members cover.
 //!
 //! Several objects can give the same member; it stays until the last of them goes. Interval sets in the kernel refuse
-//! a network inside another, so where overlaps are suppressed only the widest networks are *visible*, and what is
+//! a network inside another, so where overlaps are left out only the widest networks are *visible*, and what is
 //! inside one comes back when it goes.
 
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+use crate::config::Overlaps;
 use crate::message::{Member, PortProtocol};
 
 /// The members of one set.
@@ -44,15 +45,15 @@ trait Address: Copy + Ord + Default {
 
 impl Members {
     /// Adds one count of a member.
-    pub(crate) fn add(&mut self, member: Member, suppress: bool, delta: Option<&mut Delta>) {
+    pub(crate) fn add(&mut self, member: Member, overlaps: Overlaps, delta: Option<&mut Delta>) {
         match member {
             Member::Net(IpNet::V4(net)) => {
                 self.v4
-                    .add(net.addr().to_bits(), net.prefix_len(), suppress, delta);
+                    .add(net.addr().to_bits(), net.prefix_len(), overlaps, delta);
             }
             Member::Net(IpNet::V6(net)) => {
                 self.v6
-                    .add(net.addr().to_bits(), net.prefix_len(), suppress, delta);
+                    .add(net.addr().to_bits(), net.prefix_len(), overlaps, delta);
             }
             Member::Port(address, protocol, port) => {
                 let count = self.ports.entry((address, protocol, port)).or_default();
@@ -65,15 +66,15 @@ impl Members {
     }
 
     /// Takes one count of a member away.
-    pub(crate) fn remove(&mut self, member: Member, suppress: bool, delta: Option<&mut Delta>) {
+    pub(crate) fn remove(&mut self, member: Member, overlaps: Overlaps, delta: Option<&mut Delta>) {
         match member {
             Member::Net(IpNet::V4(net)) => {
                 self.v4
-                    .remove(net.addr().to_bits(), net.prefix_len(), suppress, delta);
+                    .remove(net.addr().to_bits(), net.prefix_len(), overlaps, delta);
             }
             Member::Net(IpNet::V6(net)) => {
                 self.v6
-                    .remove(net.addr().to_bits(), net.prefix_len(), suppress, delta);
+                    .remove(net.addr().to_bits(), net.prefix_len(), overlaps, delta);
             }
             Member::Port(address, protocol, port) => {
                 let key = (address, protocol, port);
@@ -109,11 +110,11 @@ impl Members {
     }
 
     /// The members to send, in order.
-    pub(crate) fn visible(&self, suppress: bool) -> Vec<Member> {
+    pub(crate) fn visible(&self, overlaps: Overlaps) -> Vec<Member> {
         let mut out =
             Vec::with_capacity(self.v4.counts.len() + self.v6.counts.len() + self.ports.len());
-        self.v4.visible(suppress, &mut out);
-        self.v6.visible(suppress, &mut out);
+        self.v4.visible(overlaps, &mut out);
+        self.v6.visible(overlaps, &mut out);
         let port = |&(address, protocol, port): &(_, _, _)| Member::Port(address, protocol, port);
         out.extend(self.ports.keys().map(port));
         out
@@ -164,7 +165,7 @@ impl Delta {
 // === impl Nets ===
 
 impl<A: Address> Nets<A> {
-    fn add(&mut self, address: A, length: u8, suppress: bool, delta: Option<&mut Delta>) {
+    fn add(&mut self, address: A, length: u8, overlaps: Overlaps, delta: Option<&mut Delta>) {
         let count = self.counts.entry((address, length)).or_default();
         *count += 1;
         if *count > 1 {
@@ -172,16 +173,14 @@ impl<A: Address> Nets<A> {
         }
         self.count_length(length, 1);
         let Some(delta) = delta else { return };
-        if suppress && self.is_covered(address, length) {
+        if overlaps.leaves_out(length == A::BITS) && self.is_covered(address, length) {
             return;
         }
         delta.note(Member::Net(address.net(length)), true);
-        if suppress {
-            self.for_each_outermost_inside(address, length, |net| delta.note(net, false));
-        }
+        self.for_each_covered_by(address, length, overlaps, |net| delta.note(net, false));
     }
 
-    fn remove(&mut self, address: A, length: u8, suppress: bool, delta: Option<&mut Delta>) {
+    fn remove(&mut self, address: A, length: u8, overlaps: Overlaps, delta: Option<&mut Delta>) {
         let Some(count) = self.counts.get_mut(&(address, length)) else {
             return;
         };
@@ -192,13 +191,11 @@ impl<A: Address> Nets<A> {
         self.counts.remove(&(address, length));
         self.uncount_length(length, 1);
         let Some(delta) = delta else { return };
-        if suppress && self.is_covered(address, length) {
+        if overlaps.leaves_out(length == A::BITS) && self.is_covered(address, length) {
             return;
         }
         delta.note(Member::Net(address.net(length)), false);
-        if suppress {
-            self.for_each_outermost_inside(address, length, |net| delta.note(net, true));
-        }
+        self.for_each_covered_by(address, length, overlaps, |net| delta.note(net, true));
     }
 
     /// Builds the map in one go from sorted members, which leaves no half-empty nodes.
@@ -216,13 +213,16 @@ impl<A: Address> Nets<A> {
         self.counts = counted.into_iter().collect();
     }
 
-    fn visible(&self, suppress: bool, out: &mut Vec<Member>) {
+    fn visible(&self, overlaps: Overlaps, out: &mut Vec<Member>) {
         let mut covered_to: Option<A> = None;
         for &(address, length) in self.counts.keys() {
-            if suppress && covered_to.is_some_and(|last| address <= last) {
+            let is_covered = covered_to.is_some_and(|last| address <= last);
+            if is_covered && overlaps.leaves_out(length == A::BITS) {
                 continue;
             }
-            covered_to = Some(address.last(length));
+            if !is_covered {
+                covered_to = Some(address.last(length));
+            }
             out.push(Member::Net(address.net(length)));
         }
     }
@@ -242,9 +242,16 @@ impl<A: Address> Nets<A> {
         })
     }
 
-    /// Members strictly inside a network that no other member inside it covers.
-    fn for_each_outermost_inside(&self, address: A, length: u8, mut call: impl FnMut(Member)) {
-        if length == A::BITS
+    /// Members strictly inside a network that are left out because of it: no other member inside it covers them.
+    fn for_each_covered_by(
+        &self,
+        address: A,
+        length: u8,
+        overlaps: Overlaps,
+        mut call: impl FnMut(Member),
+    ) {
+        if overlaps == Overlaps::Sent
+            || length == A::BITS
             || self
                 .lengths
                 .last()
@@ -259,7 +266,9 @@ impl<A: Address> Nets<A> {
                 continue;
             }
             covered_to = Some(inner.last(inner_length));
-            call(Member::Net(inner.net(inner_length)));
+            if overlaps.leaves_out(inner_length == A::BITS) {
+                call(Member::Net(inner.net(inner_length)));
+            }
         }
     }
 

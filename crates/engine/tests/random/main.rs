@@ -20,7 +20,7 @@ use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use proptest::prelude::*;
-use tortie_engine::{Config, Engine, Update};
+use tortie_engine::{Config, Engine, Overlaps, Update};
 
 use data_plane::DataPlane;
 use datastore::{absent, ready_cluster};
@@ -36,7 +36,7 @@ struct Story {
     in_sync_at: usize,
     /// Decides the order in which the fresh engine gets the final state.
     seed: u64,
-    suppress_overlaps: bool,
+    overlaps: Overlaps,
     istio_ambient: bool,
 }
 
@@ -61,21 +61,26 @@ fn story() -> impl Strategy<Value = Story> {
         },
     );
     let flushes = prop::sample::select(vec![0_u8, 10, 30, 60, 100]);
+    let overlaps = prop::sample::select(vec![
+        Overlaps::Sent,
+        Overlaps::LeftOut,
+        Overlaps::AddressesSent,
+    ]);
     (
         prop::collection::vec(step, 20..=80),
         flushes,
         0..10_usize,
         any::<u64>(),
-        any::<bool>(),
+        overlaps,
         prop::bool::weighted(0.2),
     )
         .prop_map(
-            |(steps, flushes, in_sync_at, seed, suppress_overlaps, istio_ambient)| Story {
+            |(steps, flushes, in_sync_at, seed, overlaps, istio_ambient)| Story {
                 steps: steps.into_iter().filter(|step| step.happens).collect(),
                 flushes,
                 in_sync_at,
                 seed,
-                suppress_overlaps,
+                overlaps,
                 istio_ambient,
             },
         )
@@ -115,7 +120,7 @@ proptest! {
 impl Story {
     fn config(&self) -> Config {
         Config {
-            suppress_overlaps: self.suppress_overlaps,
+            overlaps: self.overlaps,
             istio_ambient: self.istio_ambient,
             ..Config::for_node(world::LOCAL)
         }
@@ -125,7 +130,7 @@ impl Story {
     fn check(&self, beginning: &[Update]) -> Result<(), String> {
         let mut datastore = Datastore::default();
         let mut engine = Engine::new(self.config());
-        let mut data_plane = DataPlane::new(self.suppress_overlaps);
+        let mut data_plane = DataPlane::new(self.overlaps);
         for update in std::iter::once(&ready_cluster()).chain(beginning) {
             datastore.set(update);
             engine.on_update(update);
@@ -165,7 +170,7 @@ impl Story {
             hasher.finish()
         });
         let mut engine = Engine::new(self.config());
-        let mut data_plane = DataPlane::new(self.suppress_overlaps);
+        let mut data_plane = DataPlane::new(self.overlaps);
         for (_, update) in updates {
             engine.on_update(update);
         }
@@ -199,8 +204,8 @@ impl fmt::Debug for Story {
         let Self { seed, .. } = self;
         writeln!(
             f,
-            "suppress_overlaps {}, istio_ambient {}, seed {seed}:",
-            self.suppress_overlaps, self.istio_ambient
+            "overlaps {:?}, istio_ambient {}, seed {seed}:",
+            self.overlaps, self.istio_ambient
         )?;
         for (number, step) in self.steps.iter().enumerate() {
             if number == self.in_sync_at {

@@ -15,7 +15,7 @@ use tortie_engine::message::{
     HostEndpoint, HostEndpointId, IpSetDelta, Member, Policy, PolicyId, Profile, Rule, SetId,
     SetType, TierInfo, WorkloadEndpoint, WorkloadEndpointId,
 };
-use tortie_engine::{Message, rule_id};
+use tortie_engine::{Message, Overlaps, rule_id};
 
 use crate::flush_order::rank;
 
@@ -32,7 +32,7 @@ pub(crate) struct DataPlane {
     /// Everything else: kind and name, and the content as JSON.
     pub(crate) network: BTreeMap<(&'static str, String), String>,
     /// Whether members of a set must not overlap.
-    suppress_overlaps: bool,
+    overlaps: Overlaps,
     is_in_sync: bool,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct DataPlane {
 pub(crate) type Complaint = String;
 
 impl DataPlane {
-    pub(crate) fn new(suppress_overlaps: bool) -> Self {
+    pub(crate) fn new(overlaps: Overlaps) -> Self {
         Self {
-            suppress_overlaps,
+            overlaps,
             ..Self::default()
         }
     }
@@ -201,17 +201,19 @@ impl DataPlane {
                 ensure(net.trunc() == *net, "a network with bits behind its prefix")?;
             }
         }
+        // Networks are ordered by address, then length, so one that covers others comes before them.
+        let is_single = |net: &IpNet| net.prefix_len() == net.max_prefix_len();
         let nets: Vec<IpNet> = members
             .iter()
             .filter_map(|member| match member {
                 Member::Net(net) => Some(*net),
                 Member::Port(..) => None,
             })
+            .filter(|net| self.overlaps != Overlaps::AddressesSent || !is_single(net))
             .collect();
-        // Networks are ordered by address, then length, so one that covers others comes before them.
         let overlap = nets.windows(2).find(|pair| pair[0].contains(&pair[1]));
         ensure(
-            !self.suppress_overlaps || overlap.is_none(),
+            self.overlaps == Overlaps::Sent || overlap.is_none(),
             "members overlap",
         )
     }

@@ -110,7 +110,7 @@ fn run(config: &Config, way: &str, states: &[State], flush: Flush) {
 fn try_run(config: &Config, states: &[State], flush: Flush) -> Result<(), String> {
     let mut engine = Engine::new(config.clone());
     engine.on_update(&ready_cluster());
-    let mut data_plane = DataPlane::new(config.suppress_overlaps);
+    let mut data_plane = DataPlane::new(config.overlaps);
     if flush == Flush::EveryUpdate {
         engine.on_in_sync();
     }

@@ -1,6 +1,6 @@
 //! Members of a set that lie inside others: left out where the kernel would refuse them, and back when they are free.
 
-use tortie_engine::Config;
+use tortie_engine::{Config, Overlaps};
 
 use crate::build::{LOCAL, Object, network_set, pod, policy, remote_pod};
 use crate::list::{State, check, check_with, world};
@@ -104,7 +104,7 @@ fn networks_with_the_same_start_are_told_apart_by_length() {
 #[test]
 fn where_overlaps_are_allowed_all_members_are_sent() {
     let config = Config {
-        suppress_overlaps: false,
+        overlaps: Overlaps::Sent,
         ..Config::for_node(LOCAL)
     };
     check_with(
@@ -116,6 +116,23 @@ fn where_overlaps_are_allowed_all_members_are_sent() {
                 .gives(members!("0.0.0.0/1 10.1.0.0/16 128.0.0.0/1")),
             out(&[&[], &["10.1.0.0/16", "::/0", "fd00::/8"]])
                 .gives(members!("10.1.0.0/16 8000::/1 ::/1 fd00::/8")),
+        ],
+    );
+}
+
+#[test]
+fn single_addresses_are_sent_also_where_networks_cover_them() {
+    let config = Config {
+        overlaps: Overlaps::AddressesSent,
+        ..Config::for_node(LOCAL)
+    };
+    check_with(
+        &config,
+        [
+            out(&[&["10.0.0.0/8"], &["10.1.0.0/16", "10.1.1.1/32"]])
+                .gives(members!("10.0.0.0/8 10.1.1.1/32")),
+            out(&[&["10.1.0.0/16"], &["10.1.1.1/32"]]).gives(members!("10.1.0.0/16 10.1.1.1/32")),
+            out(&[&[], &["10.1.1.1/32", "10.1.1.2/32"]]).gives(members!("10.1.1.1/32 10.1.1.2/32")),
         ],
     );
 }

@@ -27,7 +27,15 @@ fn any_member() -> impl Strategy<Value = Member> {
     ]
 }
 
-fn visible(counts: &BTreeMap<Member, u32>, suppress: bool) -> BTreeSet<Member> {
+fn any_overlaps() -> impl Strategy<Value = Overlaps> {
+    prop_oneof![
+        Just(Overlaps::Sent),
+        Just(Overlaps::LeftOut),
+        Just(Overlaps::AddressesSent)
+    ]
+}
+
+fn visible(counts: &BTreeMap<Member, u32>, overlaps: Overlaps) -> BTreeSet<Member> {
     let is_covered = |member: &Member| {
         let Member::Net(inner) = member else {
             return false;
@@ -39,7 +47,11 @@ fn visible(counts: &BTreeMap<Member, u32>, suppress: bool) -> BTreeSet<Member> {
     };
     let members = counts.keys().copied();
     members
-        .filter(|member| !(suppress && is_covered(member)))
+        .filter(|member| {
+            let is_single =
+                matches!(member, Member::Net(net) if net.prefix_len() == net.max_prefix_len());
+            !(overlaps.leaves_out(is_single) && is_covered(member))
+        })
         .collect()
 }
 
@@ -49,7 +61,7 @@ proptest! {
     #[test]
     fn what_is_sent_is_what_is_visible(
         steps in prop::collection::vec((any_member(), any::<bool>(), 0..4), 1..60),
-        suppress in any::<bool>(),
+        overlaps in any_overlaps(),
     ) {
         let mut members = Members::default();
         let mut counts: BTreeMap<Member, u32> = BTreeMap::new();
@@ -58,16 +70,16 @@ proptest! {
         for (member, comes, flush) in steps {
             if comes {
                 *counts.entry(member).or_default() += 1;
-                members.add(member, suppress, Some(&mut delta));
+                members.add(member, overlaps, Some(&mut delta));
             } else if let Some(count) = counts.get_mut(&member) {
                 *count -= 1;
                 if *count == 0 {
                     counts.remove(&member);
                 }
-                members.remove(member, suppress, Some(&mut delta));
+                members.remove(member, overlaps, Some(&mut delta));
             }
-            let expected = visible(&counts, suppress);
-            prop_assert_eq!(members.visible(suppress).into_iter().collect::<BTreeSet<_>>(), expected.clone());
+            let expected = visible(&counts, overlaps);
+            prop_assert_eq!(members.visible(overlaps).into_iter().collect::<BTreeSet<_>>(), expected.clone());
             if flush == 0 {
                 let (added, removed) = std::mem::take(&mut delta).split();
                 for member in removed {
@@ -89,15 +101,15 @@ proptest! {
         let (mut at_once, mut one_by_one) = (Members::default(), Members::default());
         at_once.fill(all.clone());
         for member in &all {
-            one_by_one.add(*member, true, None);
+            one_by_one.add(*member, Overlaps::LeftOut, None);
         }
-        prop_assert_eq!(at_once.visible(true), one_by_one.visible(true));
+        prop_assert_eq!(at_once.visible(Overlaps::LeftOut), one_by_one.visible(Overlaps::LeftOut));
         let address = IpAddr::from(Ipv4Addr::from_bits(0x0a00_0000 | address));
         let is_in = all.iter().any(|member| matches!(member, Member::Net(net) if net.contains(&address)));
         prop_assert_eq!(at_once.contains(address), is_in);
         for member in all {
-            one_by_one.remove(member, true, None);
+            one_by_one.remove(member, Overlaps::LeftOut, None);
         }
-        prop_assert!(one_by_one.visible(false).is_empty());
+        prop_assert!(one_by_one.visible(Overlaps::Sent).is_empty());
     }
 }
