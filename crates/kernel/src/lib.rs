@@ -17,3 +17,5 @@ pub mod poll;
 pub mod route;
 mod sys;
 pub mod sysctl;
+
+pub use sys::release_unused_memory;

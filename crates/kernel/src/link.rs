@@ -6,6 +6,7 @@ mod address;
 mod change;
 mod mac;
 mod tunnel;
+mod veth;
 
 use std::fmt;
 
@@ -16,6 +17,7 @@ use crate::route::{self, Socket, header, read_number};
 
 pub use mac::{Mac, MacError};
 pub use tunnel::Vxlan;
+pub use veth::Veth;
 
 pub(crate) use address::read_address_of_link;
 

@@ -1,7 +1,9 @@
 //! Namespaces of a thread's own, and of programs that are started.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::panic;
 use std::path::Path;
 use std::process::Command;
@@ -27,17 +29,21 @@ pub enum Users {
 /// Sockets that `work` opens and programs that it starts belong to that namespace, which ends with the last of them.
 /// Needs the right to make one (`CAP_SYS_ADMIN`). A panic of `work` goes on in the caller.
 pub fn run_in_new<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    thread::scope(|scope| {
-        let thread = thread::Builder::new()
-            .name("network-namespace".to_owned())
-            .spawn_scoped(scope, || {
-                sys::leave_network_namespace()?;
-                Ok(work())
-            })?;
-        thread
-            .join()
-            .unwrap_or_else(|payload| panic::resume_unwind(payload))
-    })
+    run_after(sys::leave_network_namespace, work)
+}
+
+/// Runs `work` on a new thread in the network namespace that `file` is of, and waits for it.
+///
+/// Sockets that `work` opens and programs that it starts belong to that namespace. Needs `CAP_SYS_ADMIN`. A panic of
+/// `work` goes on in the caller.
+pub fn run_in<T: Send>(file: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    run_after(|| sys::enter_network_namespace(file), work)
+}
+
+/// Whether `file` is of the calling thread's own network namespace.
+pub fn is_own(file: &File) -> io::Result<bool> {
+    let (own, other) = (fs::metadata(OWN)?, file.metadata()?);
+    Ok((own.dev(), own.ino()) == (other.dev(), other.ino()))
 }
 
 /// Moves the calling thread, for as long as it lives, into a new, empty network namespace, and gives a file of that.
@@ -46,6 +52,24 @@ pub fn run_in_new<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
 pub fn move_to_new() -> io::Result<File> {
     sys::leave_network_namespace()?;
     File::open(OWN)
+}
+
+/// Runs `work` on a new thread that has moved to another namespace before.
+fn run_after<T: Send>(
+    moving: impl FnOnce() -> io::Result<()> + Send,
+    work: impl FnOnce() -> T + Send,
+) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new()
+            .name("network-namespace".to_owned())
+            .spawn_scoped(scope, || {
+                moving()?;
+                Ok(work())
+            })?;
+        thread
+            .join()
+            .unwrap_or_else(|payload| panic::resume_unwind(payload))
+    })
 }
 
 /// Lets a program start in network and mount namespaces of its own. When it ends, however it ends, they end with it.
@@ -76,10 +100,12 @@ pub fn mount_own_memory(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd as _;
     use std::os::unix::fs::MetadataExt as _;
     use std::process::{Command, Stdio};
 
-    use super::{Users, isolate, move_to_new};
+    use super::{Users, is_own, isolate, move_to_new, run_in, run_in_new};
 
     fn namespaces_of(command: &mut Command) -> String {
         let output = command
@@ -125,6 +151,16 @@ mod tests {
         let words: Vec<&str> = text.split_whitespace().collect();
         assert_eq!(words[..3], ["0", "0", "0"], "{text}");
         assert_eq!(words[4..], ["1"], "{text}");
+    }
+
+    #[test]
+    fn work_is_done_in_a_namespace_that_is_there_already() {
+        let opened = run_in_new(|| File::open("/proc/thread-self/ns/net")).expect("a namespace");
+        let other = opened.expect("a file of it");
+        assert!(!is_own(&other).expect("namespaces"));
+        let inside = run_in(other.as_fd(), || is_own(&other)).expect("the namespace");
+        assert!(inside.expect("namespaces"));
+        assert!(!is_own(&other).expect("namespaces"));
     }
 
     #[test]

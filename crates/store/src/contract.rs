@@ -28,8 +28,9 @@ pub use self::watches::{
 };
 pub use self::writes::{
     a_create_of_what_is_there_fails, a_created_object_can_be_read, a_delete_gives_what_was_there,
-    a_delete_needs_its_preconditions, an_object_made_again_is_another_one,
-    an_update_needs_the_current_revision,
+    a_delete_needs_its_preconditions, affinities_are_found_by_their_owner,
+    an_object_made_again_is_another_one, an_update_needs_the_current_revision,
+    writes_made_together_are_all_made_or_none,
 };
 use crate::key::Key;
 use crate::store::Store;
@@ -62,6 +63,8 @@ macro_rules! store_contract {
             a_delete_gives_what_was_there,
             a_delete_needs_its_preconditions,
             an_object_made_again_is_another_one,
+            writes_made_together_are_all_made_or_none,
+            affinities_are_found_by_their_owner,
             lists_select_by_namespace_and_name,
             lists_are_in_order_of_namespace_and_name,
             every_kind_survives_the_round_trip,

@@ -40,7 +40,7 @@ use self::log::LogLimits;
 use self::writer::{Operation, Outcome, Request};
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
-use crate::store::{List, Precondition, Store, Watch, expected_revision};
+use crate::store::{List, Precondition, Store, Watch, Write, check_distinct, expected_revision};
 use crate::{default_profile, json};
 
 /// How many writes may wait for the writer; more wait in their tasks. Several full batches, so that
@@ -171,18 +171,10 @@ impl Store for EmbeddedStore {
             .map(Outcome::into_resource)
     }
 
-    async fn update(&self, mut resource: Resource) -> Result<Resource> {
+    async fn update(&self, resource: Resource) -> Result<Resource> {
         let key = Key::of(&resource);
         default_profile::check_writable("update", &key)?;
-        // Not one of our revisions, so not that of the object either; the writer tells whether
-        // there is one at all.
-        let expected = expected_revision(&resource)?.parse().unwrap_or(u64::MAX);
-        let json = json::encode(&mut resource);
-        let operation = Operation::Update {
-            resource,
-            json,
-            expected,
-        };
+        let operation = update_operation(resource)?;
         self.write(key, operation).await.map(Outcome::into_resource)
     }
 
@@ -197,13 +189,39 @@ impl Store for EmbeddedStore {
             uid: precondition.uid.clone(),
         };
         match self.write(key.clone(), operation).await? {
-            Outcome::Written(resource) => Ok(Arc::unwrap_or_clone(resource)),
             Outcome::Deleted { json, revision } => {
                 json::decode(key.kind, &json, revision.to_string()).map_err(|reason| {
                     Error::message(format!("{key} was deleted, but was unreadable: {reason}"))
                 })
             }
+            other => Ok(other.into_resource()),
         }
+    }
+
+    async fn write_together(&self, writes: Vec<Write>) -> Result<Vec<Resource>> {
+        let Some(first) = writes.first().map(Write::key) else {
+            return Ok(Vec::new());
+        };
+        let mut operations = Vec::with_capacity(writes.len());
+        for write in writes {
+            let key = write.key();
+            let stored_key = keys::encode(&key).ok_or_else(|| invalid_name(&key))?;
+            operations.push((key.clone(), stored_key, operation_of(write, &key)?));
+        }
+        check_distinct(operations.iter().map(|(_, stored_key, _)| stored_key))?;
+        match self.write(first, Operation::Together(operations)).await? {
+            Outcome::All(outcomes) => Ok(outcomes
+                .into_iter()
+                .filter(|outcome| matches!(outcome, Outcome::Written(_)))
+                .map(Outcome::into_resource)
+                .collect()),
+            other => Ok(vec![other.into_resource()]),
+        }
+    }
+
+    async fn list_affinities(&self, owner: &str) -> Result<List> {
+        let owner = owner.to_owned();
+        self.read(move |file| file.list_affinities(&owner)).await
     }
 
     async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch> {
@@ -218,6 +236,45 @@ impl Store for EmbeddedStore {
             changes,
         ))
     }
+}
+
+fn operation_of(write: Write, key: &Key) -> Result<Operation> {
+    Ok(match write {
+        Write::Create(mut resource) => {
+            default_profile::check_writable("create", key)?;
+            let json = json::encode(&mut resource);
+            Operation::Create { resource, json }
+        }
+        Write::Update(resource) => {
+            default_profile::check_writable("update", key)?;
+            update_operation(resource)?
+        }
+        Write::Delete(resource) => {
+            default_profile::check_writable("delete", key)?;
+            Operation::Delete {
+                revision: Some(revision_of(expected_revision(&resource)?)),
+                uid: None,
+            }
+        }
+        Write::Unchanged(_, revision) => Operation::Check {
+            expected: revision.map(|revision| revision_of(&revision.0)),
+        },
+    })
+}
+
+fn update_operation(mut resource: Resource) -> Result<Operation> {
+    let expected = revision_of(expected_revision(&resource)?);
+    let json = json::encode(&mut resource);
+    Ok(Operation::Update {
+        resource,
+        json,
+        expected,
+    })
+}
+
+/// What is not one of our revisions is not that of the object either; the writer tells whether there is one at all.
+fn revision_of(text: &str) -> u64 {
+    text.parse().unwrap_or(u64::MAX)
 }
 
 fn invalid_name(key: &Key) -> Error {

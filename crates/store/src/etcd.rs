@@ -10,15 +10,15 @@
 //!
 //! # Names
 //! The IPAM kinds are stored without metadata, under paths that say more than their names; see
-//! [`names`](self). On a write their path comes from the spec, and the resource returned has the
+//! [`ipam_names`](crate::ipam_names). On a write their path comes from the spec, and the resource returned has the
 //! name that belongs to it. Of two affinities whose names are equal (such as that of a host and that
 //! of a virtual owner of the same name to the same block) only the first is found by name.
 
 mod client;
 mod config;
 mod messages;
-mod names;
 mod paths;
+mod together;
 mod value;
 mod watch;
 
@@ -30,13 +30,13 @@ use tortie_api::{Kind, Resource};
 
 use self::client::Client;
 pub use self::config::{EtcdConfig, Pem};
-use self::messages::{Compare, KeyValue, RangeRequest, Request, RequestOp, TxnRequest};
+use self::messages::{Compare, KeyValue, RangeRequest, RequestOp, TxnRequest};
 use self::paths::{Location, Range};
 use self::value::Stored;
 use crate::default_profile;
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
-use crate::store::{Invalid, List, Precondition, Store, Watch, expected_revision};
+use crate::store::{Invalid, List, Precondition, Store, Watch, Write, expected_revision};
 
 /// Keys per request of a list. Calico's largest objects are some 10 kB, so a page is a few MB; where
 /// it is larger than an answer may be, it is halved.
@@ -89,11 +89,10 @@ impl EtcdStore {
         if let Some(found) = self.find_among(gets, key).await? {
             return Ok(Some(found));
         }
-        match key.kind {
-            Kind::IpamHandle => self.find_handle(key).await,
-            Kind::BlockAffinity if candidates.is_empty() => self.find_in_list(key).await,
-            _ => Ok(None),
+        if key.kind == Kind::BlockAffinity && candidates.is_empty() {
+            return self.find_in_list(key).await;
         }
+        Ok(None)
     }
 
     /// The first object with this key among those that the operations read.
@@ -117,18 +116,6 @@ impl EtcdStore {
             }
         }
         Ok(None)
-    }
-
-    /// Finds a handle whose ID has upper-case letters, which its name does not show.
-    async fn find_handle(&self, key: &Key) -> Result<Option<Found>> {
-        let variants = paths::handle_variants(&key.name)
-            .map(|Range { start, end }| RangeRequest {
-                key: start,
-                range_end: end,
-                ..Default::default()
-            })
-            .map(|request| Request::Range(request).into());
-        self.find_among(variants.collect(), key).await
     }
 
     /// Finds an object by reading all of its kind.
@@ -285,29 +272,16 @@ impl Store for EtcdStore {
 
     async fn list(&self, query: &Query) -> Result<List> {
         let (found, revision) = self.read_range(&Range::of(query)).await?;
-        let mut entries: Vec<_> = found
-            .iter()
-            .map(|found| (found.key(), found))
-            .filter(|(key, _)| query.selects(key))
-            .collect();
-        // Not etcd's order, where `/` comes after `-`. Of a policy under both its paths, that under
-        // the newer one stands.
-        entries.sort_by_cached_key(|(key, found)| (key.clone(), found.location.key() != *key));
-        entries.dedup_by(|(later, _), (earlier, _)| later == earlier);
-        let revision = Revision(revision.to_string());
-        let mut list = List {
-            items: Vec::new(),
-            invalid: Vec::new(),
-            revision,
-        };
-        for (key, found) in entries {
-            match found.stored().decode() {
-                Ok(resource) => list.items.push(resource),
-                Err(reason) => list.invalid.push(Invalid { key, reason }),
-            }
-        }
-        default_profile::add_to(&mut list.items, query);
-        Ok(list)
+        Ok(list_of(&found, query, revision))
+    }
+
+    async fn list_affinities(&self, owner: &str) -> Result<List> {
+        let [hosts, others] = Range::affinities_of(owner);
+        let (hosts, others) =
+            futures::try_join!(self.read_range(&hosts), self.read_range(&others))?;
+        let (mut found, revision) = hosts;
+        found.extend(others.0);
+        Ok(list_of(&found, &Query::all(Kind::BlockAffinity), revision))
     }
 
     async fn create(&self, mut resource: Resource) -> Result<Resource> {
@@ -358,7 +332,7 @@ impl Store for EtcdStore {
     async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
         default_profile::check_writable("delete", key)?;
         let removed = match paths::candidates(key).as_slice() {
-            [path] if precondition.uid.is_none() && key.kind != Kind::IpamHandle => {
+            [path] if precondition.uid.is_none() => {
                 let revision = precondition.revision.as_ref();
                 let revision = revision.map(|revision| revision.0.parse().unwrap_or(-1));
                 match self.remove(path, revision).await? {
@@ -375,6 +349,10 @@ impl Store for EtcdStore {
                 "etcd answered with another key than that of {key}"
             ))),
         }
+    }
+
+    async fn write_together(&self, writes: Vec<Write>) -> Result<Vec<Resource>> {
+        self.write_all(writes).await
     }
 
     async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch> {
@@ -409,6 +387,33 @@ impl Found {
         let unreadable = |reason| Error::message(format!("{key} cannot be read: {reason}"));
         self.stored().decode().map_err(unreadable)
     }
+}
+
+/// What a query selects among what was found.
+fn list_of(found: &[Found], query: &Query, revision: i64) -> List {
+    let mut entries: Vec<_> = found
+        .iter()
+        .map(|found| (found.key(), found))
+        .filter(|(key, _)| query.selects(key))
+        .collect();
+    // Not etcd's order, where `/` comes after `-`. Of a policy under both its paths, that under
+    // the newer one stands.
+    entries.sort_by_cached_key(|(key, found)| (key.clone(), found.location.key() != *key));
+    entries.dedup_by(|(later, _), (earlier, _)| later == earlier);
+    let revision = Revision(revision.to_string());
+    let mut list = List {
+        items: Vec::new(),
+        invalid: Vec::new(),
+        revision,
+    };
+    for (key, found) in entries {
+        match found.stored().decode() {
+            Ok(resource) => list.items.push(resource),
+            Err(reason) => list.invalid.push(Invalid { key, reason }),
+        }
+    }
+    default_profile::add_to(&mut list.items, query);
+    list
 }
 
 /// Reads any key and value as [`EtcdStore`] does; for tests with arbitrary bytes.

@@ -27,8 +27,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use tortie_api::Resource;
 use tortie_api::crd::Group;
+use tortie_api::{Kind, Resource};
 
 use self::api::Selection;
 use self::source::{Reading, Settings, Source};
@@ -121,6 +121,34 @@ impl KubernetesStore {
         Err(Error::NotFound(key.clone()))
     }
 
+    /// Reads what a query selects and, unless it is empty, a label selector of Kubernetes as well.
+    async fn list_labelled(&self, query: &Query, labels: &str) -> Result<List> {
+        let mut list = List {
+            items: Vec::new(),
+            invalid: Vec::new(),
+            revision: Revision::default(),
+        };
+        let mut parts = Vec::new();
+        for source in Source::of(query.kind, &self.settings) {
+            let mut part = String::new();
+            if let Some(mut at) = source.select(query) {
+                labels.clone_into(&mut at.labels);
+                let objects = source.endpoint.list(&self.client, &at).await;
+                let objects =
+                    objects.map_err(|failure| failure.into_error(&key_of_query(query)))?;
+                if let Some(objects) = objects {
+                    part = objects.revision;
+                    self.add_to(&mut list, &source, query, &objects.items).await;
+                }
+            }
+            parts.push(part);
+        }
+        list.revision = revision::join(&parts);
+        list.items.sort_by_cached_key(Key::of);
+        default_profile::add_to(&mut list.items, query);
+        Ok(list)
+    }
+
     /// Adds the resources of a query that objects stand for, and completes deletions.
     async fn add_to(&self, list: &mut List, source: &Source, query: &Query, objects: &[Value]) {
         for object in objects {
@@ -159,28 +187,22 @@ impl Store for KubernetesStore {
     }
 
     async fn list(&self, query: &Query) -> Result<List> {
-        let mut list = List {
-            items: Vec::new(),
-            invalid: Vec::new(),
-            revision: Revision::default(),
+        self.list_labelled(query, "").await
+    }
+
+    async fn list_affinities(&self, owner: &str) -> Result<List> {
+        let query = Query::all(Kind::BlockAffinity);
+        let is_owned = |item: &Resource| match item {
+            Resource::BlockAffinity(affinity) => affinity.spec.node == owner,
+            _ => false,
         };
-        let mut parts = Vec::new();
-        for source in Source::of(query.kind, &self.settings) {
-            let mut part = String::new();
-            if let Some(at) = source.select(query) {
-                let objects = source.endpoint.list(&self.client, &at).await;
-                let objects =
-                    objects.map_err(|failure| failure.into_error(&key_of_query(query)))?;
-                if let Some(objects) = objects {
-                    part = objects.revision;
-                    self.add_to(&mut list, &source, query, &objects.items).await;
-                }
-            }
-            parts.push(part);
+        let selector = affinity_labels::selector(owner);
+        let mut list = self.list_labelled(&query, &selector).await?;
+        if list.items.is_empty() {
+            // Old versions wrote no labels.
+            list = self.list(&query).await?;
         }
-        list.revision = revision::join(&parts);
-        list.items.sort_by_cached_key(Key::of);
-        default_profile::add_to(&mut list.items, query);
+        list.items.retain(is_owned);
         Ok(list)
     }
 

@@ -15,6 +15,7 @@ mod default_profile;
 pub mod embedded;
 mod error;
 pub mod etcd;
+pub mod ipam_names;
 mod json;
 mod key;
 pub mod kubernetes;
@@ -23,6 +24,6 @@ mod store;
 pub use client::{Applied, Client};
 pub use error::{Error, Result};
 pub use key::{Key, Query, Revision};
-pub use store::{Change, Event, Invalid, List, Precondition, Store, Watch};
+pub use store::{Change, Event, Invalid, List, Precondition, Store, Watch, Write};
 
 pub use tortie_api::{Kind, Resource};

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use tortie_api::Resource;
+use tortie_api::{Kind, Resource};
 
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
@@ -33,9 +33,60 @@ pub trait Store: Send + Sync {
     /// Removes an object and returns what it was; [`Error::Conflict`] if the precondition does not hold.
     async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource>;
 
+    /// Carries out all writes or none of them, and gives what was created and updated, in their order. The error is that
+    /// of the first write whose condition does not hold. No object may be named twice.
+    ///
+    /// Datastores that cannot do this answer [`Error::Unsupported`] and have written nothing.
+    async fn write_together(&self, writes: Vec<Write>) -> Result<Vec<Resource>> {
+        match writes.first() {
+            None => Ok(Vec::new()),
+            Some(write) => Err(Error::Unsupported {
+                operation: "write together",
+                key: write.key(),
+                reason: "this datastore changes one object at a time".to_owned(),
+            }),
+        }
+    }
+
+    /// Reads the block affinities of all owners with this name, in order of their names.
+    async fn list_affinities(&self, owner: &str) -> Result<List> {
+        let mut list = self.list(&Query::all(Kind::BlockAffinity)).await?;
+        list.items.retain(|item| match item {
+            Resource::BlockAffinity(affinity) => affinity.spec.node == owner,
+            _ => false,
+        });
+        Ok(list)
+    }
+
     /// Follows the changes after a revision, usually that of a list. The stream ends only with an error;
     /// [`Error::Gone`] means to list again.
     async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch>;
+}
+
+/// One of several writes that are carried out together.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Write {
+    /// Stores a new object, as [`Store::create`] does.
+    Create(Resource),
+    /// Replaces an object that is at the revision in the resource, as [`Store::update`] does.
+    Update(Resource),
+    /// Removes an object that is at the revision in the resource.
+    Delete(Resource),
+    /// Changes nothing, but fails with [`Error::Conflict`] if the object is at another revision; without one, if there
+    /// is such an object.
+    Unchanged(Key, Option<Revision>),
+}
+
+impl Write {
+    /// The object in question.
+    pub fn key(&self) -> Key {
+        match self {
+            Self::Create(resource) | Self::Update(resource) | Self::Delete(resource) => {
+                Key::of(resource)
+            }
+            Self::Unchanged(key, _) => key.clone(),
+        }
+    }
 }
 
 /// What must be true of an object for its deletion.
@@ -97,5 +148,20 @@ pub(crate) fn expected_revision(resource: &Resource) -> Result<&str> {
     match resource.metadata().resource_version.as_str() {
         "" => Err(Error::Conflict(Key::of(resource))),
         revision => Ok(revision),
+    }
+}
+
+/// Refuses writes of which two are about one object: datastores differ in what they make of that.
+pub(crate) fn check_distinct<T: Ord>(keys: impl Iterator<Item = T>) -> Result<()> {
+    let mut keys: Vec<T> = keys.collect();
+    let count = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    if keys.len() == count {
+        Ok(())
+    } else {
+        Err(Error::message(
+            "an object can be written only once in writes that are made together",
+        ))
     }
 }

@@ -19,7 +19,12 @@ use tortie_testkit::{Etcd, EtcdConfig as ServerConfig, Tls};
 const V3: &str = "/calico/resources/v3/projectcalico.org";
 
 async fn setup(case: &str) -> (Subject, ()) {
-    let bare = &[Kind::IpamBlock, Kind::BlockAffinity, Kind::IpamHandle];
+    let bare = &[
+        Kind::IpamBlock,
+        Kind::BlockAffinity,
+        Kind::IpamHandle,
+        Kind::IpamConfiguration,
+    ];
     (
         Subject {
             bare,
@@ -137,7 +142,7 @@ async fn keys_and_values_are_those_of_calico() {
     .await;
     let handle = json!({ "handleID": "net.Abc", "block": { "10.9.0.0/31": 1 }, "deleted": false });
     check(
-        resource(Kind::IpamHandle, &json!({ "name": "net.abc" }), &handle),
+        resource(Kind::IpamHandle, &json!({ "name": "net.Abc" }), &handle),
         "/calico/ipam/v2/handle/net.Abc",
         json!({ "block": { "10.9.0.0/31": 1 }, "deleted": false }),
     )
@@ -171,7 +176,7 @@ async fn ipam_objects_are_found_by_their_names() {
         .find(|name| name.len() == 252)
         .unwrap();
     for (kind, name) in [
-        (Kind::IpamHandle, "vxlan-tunnel-addr-node-a"),
+        (Kind::IpamHandle, "vxlan-tunnel-addr-Node-A"),
         (Kind::BlockAffinity, "some-node-fd08--40-122"),
         (Kind::BlockAffinity, long),
     ] {

@@ -32,6 +32,7 @@ mod dialogue;
 mod error;
 mod fabric;
 mod namespace;
+mod passage;
 mod probe;
 mod topology;
 
@@ -39,5 +40,6 @@ pub use dialogue::{Dialogue, ping};
 pub use error::{Error, Result};
 pub use fabric::Fabric;
 pub use namespace::Namespace;
+pub use passage::open_passage;
 pub use probe::{Arrival, Packet, Ports, Probe, Prober, Site};
 pub use topology::{External, Node, Pod};

@@ -1,39 +1,12 @@
-//! Creating, changing and deleting links.
-
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+//! Changing and deleting links.
 
 use super::Mac;
 use crate::netlink::Writer;
-use crate::route::{Batch, flag, header};
-
-/// The attribute of a veth pair with the description of its other end.
-const PEER: u16 = 1;
+use crate::route::Batch;
 
 const UP: u32 = libc::IFF_UP.cast_unsigned();
 
 impl Batch {
-    /// Creates a veth pair: one end here, the other in another network namespace, which `peer_namespace` is a file of.
-    pub fn create_veth(&mut self, name: &str, peer_name: &str, peer_namespace: BorrowedFd<'_>) {
-        let flags = flag::CREATE | flag::EXCLUSIVE;
-        self.push(libc::RTM_NEWLINK, flags, |out| {
-            out.raw(&[0; header::LINK]);
-            out.string(libc::IFLA_IFNAME, name);
-            out.nest(libc::IFLA_LINKINFO, |out| {
-                out.string(libc::IFLA_INFO_KIND, "veth");
-                out.nest(libc::IFLA_INFO_DATA, |out| {
-                    out.nest(PEER, |out| {
-                        out.raw(&[0; header::LINK]);
-                        out.string(libc::IFLA_IFNAME, peer_name);
-                        out.bytes(
-                            libc::IFLA_NET_NS_FD,
-                            &peer_namespace.as_raw_fd().to_ne_bytes(),
-                        );
-                    });
-                });
-            });
-        });
-    }
-
     /// Deletes a link; of a veth pair both ends go.
     pub fn delete_link(&mut self, index: u32) {
         self.push(libc::RTM_DELLINK, 0, |out| write_header(out, index, 0, 0));

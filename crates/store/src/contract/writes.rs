@@ -1,9 +1,12 @@
 //! Creates, updates and deletes, one at a time.
 
+use tortie_api::{BlockAffinity, Resource};
+
 use super::{Subject, assert_same, count, set_count};
 use crate::error::Error;
+use crate::ipam_names;
 use crate::key::{Key, Revision};
-use crate::store::Precondition;
+use crate::store::{Precondition, Write};
 
 /// What was created is there, with a revision.
 pub async fn a_created_object_can_be_read(subject: &Subject) {
@@ -158,4 +161,137 @@ pub async fn an_object_made_again_is_another_one(subject: &Subject) {
         matches!(&result, Err(Error::Conflict(at)) if *at == key),
         "{result:?}"
     );
+}
+
+type Objection = fn(&Error) -> bool;
+
+/// Writes that are made together are all made, or none of them is and the error is that of the one in the way.
+pub async fn writes_made_together_are_all_made_or_none(subject: &Subject) {
+    let [updated, deleted, watched] = ["a", "b", "c"].map(|name| subject.set(name));
+    let updated = subject.create(updated).await;
+    let deleted = subject.create(deleted).await;
+    let watched = subject.create(watched).await;
+    let revision_of =
+        |resource: &Resource| Some(Revision(resource.metadata().resource_version.clone()));
+    let stale = {
+        let mut change = watched.clone();
+        set_count(&mut change, 1);
+        subject
+            .store
+            .update(change)
+            .await
+            .expect("the revision is current");
+        watched
+    };
+    let watched = subject
+        .store
+        .get(&Key::of(&stale))
+        .await
+        .expect("it is there");
+    let created = subject.set("d");
+    let mut change = updated.clone();
+    set_count(&mut change, 2);
+    let good = [
+        Write::Create(created.clone()),
+        Write::Update(change.clone()),
+        Write::Delete(deleted.clone()),
+        Write::Unchanged(Key::of(&watched), revision_of(&watched)),
+        Write::Unchanged(Key::of(&subject.set("none")), None),
+    ];
+    let is_here = |result: &Result<_, Error>| !matches!(result, Err(Error::Unsupported { .. }));
+
+    let bad: [(Write, Objection); 6] = [
+        (Write::Create(watched.clone()), |error| {
+            matches!(error, Error::AlreadyExists(_))
+        }),
+        (Write::Update(stale.clone()), |error| {
+            matches!(error, Error::Conflict(_))
+        }),
+        (Write::Delete(stale.clone()), |error| {
+            matches!(error, Error::Conflict(_))
+        }),
+        (
+            Write::Unchanged(Key::of(&stale), revision_of(&stale)),
+            |error| matches!(error, Error::Conflict(_)),
+        ),
+        (Write::Unchanged(Key::of(&stale), None), |error| {
+            matches!(error, Error::Conflict(_))
+        }),
+        (
+            {
+                let mut gone = subject.set("gone");
+                gone.metadata_mut()
+                    .resource_version
+                    .clone_from(&stale.metadata().resource_version);
+                Write::Update(gone)
+            },
+            |error| matches!(error, Error::NotFound(_)),
+        ),
+    ];
+    for (write, expected) in bad {
+        let mut writes = good.to_vec();
+        writes.retain(|good| good.key() != write.key());
+        writes.push(write.clone());
+        let result = subject.store.write_together(writes).await;
+        if !is_here(&result) {
+            return;
+        }
+        let error = result.expect_err("one of the writes cannot be made");
+        assert!(expected(&error), "{write:?}: {error:?}");
+        assert_eq!(
+            subject
+                .store
+                .get(&Key::of(&updated))
+                .await
+                .expect("it is there"),
+            updated
+        );
+        assert!(subject.store.get(&Key::of(&created)).await.is_err());
+    }
+    let twice = vec![good[0].clone(), good[0].clone()];
+    assert!(subject.store.write_together(twice).await.is_err());
+
+    let written = subject.store.write_together(good.to_vec()).await;
+    let written = written.expect("all writes can be made");
+    assert_eq!(written.len(), 2);
+    assert_same(&written[0], &created);
+    assert_same(&written[1], &change);
+    for resource in &written {
+        let found = subject.store.get(&Key::of(resource)).await;
+        assert_eq!(found.expect("it was written"), *resource);
+    }
+    let result = subject.store.get(&Key::of(&deleted)).await;
+    assert!(matches!(result, Err(Error::NotFound(_))), "{result:?}");
+    assert!(subject.store.write_together(Vec::new()).await.is_ok());
+}
+
+/// The affinities of an owner are found by its name, and not those of owners with a similar one.
+pub async fn affinities_are_found_by_their_owner(subject: &Subject) {
+    let owners = [
+        subject.name("a"),
+        subject.name("a-1"),
+        subject.name("ab"),
+        "n".repeat(220),
+    ];
+    for owner in &owners {
+        for cidr in ["192.0.2.0/30", "192.0.2.4/30"] {
+            let mut affinity = BlockAffinity::default();
+            affinity.metadata.name = ipam_names::of_affinity(owner, cidr);
+            affinity.spec.node.clone_from(owner);
+            "host".clone_into(&mut affinity.spec.r#type);
+            cidr.clone_into(&mut affinity.spec.cidr);
+            subject.create(affinity.into()).await;
+        }
+    }
+    for owner in &owners {
+        let list = subject.store.list_affinities(owner).await;
+        let found: Vec<_> = list.expect("they can be listed").items;
+        assert_eq!(found.len(), 2, "{owner}");
+        for item in found {
+            let Resource::BlockAffinity(affinity) = item else {
+                panic!("{item:?}")
+            };
+            assert_eq!(affinity.spec.node, *owner);
+        }
+    }
 }

@@ -10,6 +10,8 @@ use redb::{
     WriteTransaction,
 };
 
+use tortie_api::{Kind, Resource};
+
 use super::keys;
 use super::log::{Entry, LogState};
 use crate::error::{Error, Result};
@@ -29,6 +31,9 @@ const FORMAT: u64 = 1;
 
 /// Pages kept in memory. The objects of a middling cluster fit; the kernel caches the rest.
 const CACHE_BYTES: usize = 64 << 20;
+
+/// Names of affinities hold the whole name of an owner up to here: 253 less the longest network and a dash.
+const MAX_WHOLE_OWNER: usize = 253 - 50;
 
 /// How much of what it selects a replay reads before it hands that over.
 const REPLAY_BYTES: usize = 1 << 20;
@@ -108,11 +113,29 @@ impl StoreFile {
 
     /// Reads all objects that a query selects, with the revision of the state they are of.
     pub(super) fn list(&self, query: &Query) -> Result<List> {
-        self.read_list(query)
+        self.read_list(query, &keys::prefix(query))
             .map_err(|error| self.read_error(error))
     }
 
-    fn read_list(&self, query: &Query) -> Result<List, redb::Error> {
+    /// Reads the affinities of one owner, whose names start with its own unless that is too long to be part of a name.
+    pub(super) fn list_affinities(&self, owner: &str) -> Result<List> {
+        let query = Query::all(Kind::BlockAffinity);
+        let mut prefix = keys::prefix(&query);
+        if owner.len() < MAX_WHOLE_OWNER {
+            prefix.extend_from_slice(owner.as_bytes());
+            prefix.push(b'-');
+        }
+        let mut list = self
+            .read_list(&query, &prefix)
+            .map_err(|error| self.read_error(error))?;
+        list.items.retain(|item| match item {
+            Resource::BlockAffinity(affinity) => affinity.spec.node == owner,
+            _ => false,
+        });
+        Ok(list)
+    }
+
+    fn read_list(&self, query: &Query, prefix: &[u8]) -> Result<List, redb::Error> {
         let txn = self.database.begin_read()?;
         let at = LogState::load(&txn.open_table(META)?, &txn.open_table(LOG)?)?.revision();
         let revision = Revision(at.to_string());
@@ -121,10 +144,9 @@ impl StoreFile {
             invalid: Vec::new(),
             revision,
         };
-        let prefix = keys::prefix(query);
-        for item in txn.open_table(OBJECTS)?.range(prefix.as_slice()..)? {
+        for item in txn.open_table(OBJECTS)?.range(prefix..)? {
             let (stored_key, value) = item?;
-            if !stored_key.value().starts_with(&prefix) {
+            if !stored_key.value().starts_with(prefix) {
                 break;
             }
             let Some(key) = keys::decode(stored_key.value()) else {

@@ -41,6 +41,12 @@ pub(super) enum Operation {
         revision: Option<u64>,
         uid: Option<String>,
     },
+    /// Nothing, if the object is at this revision; without one, if there is none.
+    Check {
+        expected: Option<u64>,
+    },
+    /// All of these or none; no object is in two of them.
+    Together(Vec<(Key, Vec<u8>, Operation)>),
 }
 
 /// What a write did.
@@ -51,13 +57,40 @@ pub(super) enum Outcome {
         json: Vec<u8>,
         revision: u64,
     },
+    /// It was as expected.
+    Checked,
+    All(Vec<Outcome>),
+}
+
+impl Operation {
+    /// Why it cannot be carried out on an object at this revision, or on none.
+    fn objection(&self, key: &Key, revision: Option<u64>) -> Option<Error> {
+        match (self, revision) {
+            (Self::Create { .. }, Some(_)) => Some(Error::AlreadyExists(key.clone())),
+            (Self::Update { .. } | Self::Delete { .. }, None) => Some(Error::NotFound(key.clone())),
+            (Self::Update { expected, .. }, Some(revision)) if *expected != revision => {
+                Some(Error::Conflict(key.clone()))
+            }
+            (
+                Self::Delete {
+                    revision: Some(expected),
+                    ..
+                },
+                Some(revision),
+            ) if *expected != revision => Some(Error::Conflict(key.clone())),
+            (Self::Check { expected }, revision) if *expected != revision => {
+                Some(Error::Conflict(key.clone()))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Outcome {
     pub(super) fn into_resource(self) -> Resource {
         match self {
             Self::Written(resource) => Arc::unwrap_or_clone(resource),
-            Self::Deleted { .. } => unreachable!("only deletions are answered by `Deleted`"),
+            _ => unreachable!("creates and updates are answered by `Written`"),
         }
     }
 }
@@ -190,32 +223,44 @@ impl Batch<'_> {
         stored_key: &[u8],
         operation: Operation,
     ) -> Result<Result<Outcome>, redb::Error> {
-        let revision = self.revision_of(stored_key)?;
-        match operation {
-            Operation::Create { resource, json } => match revision {
-                None => self.put(key, stored_key, resource, &json).map(Ok),
-                Some(_) => Ok(Err(Error::AlreadyExists(key))),
-            },
-            Operation::Update {
-                resource,
-                json,
-                expected,
-            } => match revision {
-                None => Ok(Err(Error::NotFound(key))),
-                Some(revision) if revision != expected => Ok(Err(Error::Conflict(key))),
-                Some(_) => self.put(key, stored_key, resource, &json).map(Ok),
-            },
-            Operation::Delete {
-                revision: expected,
-                uid,
-            } => match revision {
-                None => Ok(Err(Error::NotFound(key))),
-                Some(revision) if expected.is_some_and(|expected| expected != revision) => {
-                    Ok(Err(Error::Conflict(key)))
-                }
-                Some(revision) => self.delete(key, stored_key, revision, uid),
-            },
+        if let Operation::Together(operations) = operation {
+            return self.apply_all(operations);
         }
+        let revision = self.revision_of(stored_key)?;
+        if let Some(error) = operation.objection(&key, revision) {
+            return Ok(Err(error));
+        }
+        match operation {
+            Operation::Create { resource, json } | Operation::Update { resource, json, .. } => {
+                self.put(key, stored_key, resource, &json).map(Ok)
+            }
+            Operation::Delete { uid, .. } => {
+                self.delete(key, stored_key, revision.unwrap_or_default(), uid)
+            }
+            Operation::Check { .. } | Operation::Together(_) => Ok(Ok(Outcome::Checked)),
+        }
+    }
+
+    /// Looks at all conditions before it writes anything. None of the operations has a condition that shows only later: a
+    /// deletion among them names no UID.
+    fn apply_all(
+        &mut self,
+        operations: Vec<(Key, Vec<u8>, Operation)>,
+    ) -> Result<Result<Outcome>, redb::Error> {
+        for (key, stored_key, operation) in &operations {
+            let revision = self.revision_of(stored_key)?;
+            if let Some(error) = operation.objection(key, revision) {
+                return Ok(Err(error));
+            }
+        }
+        let mut outcomes = Vec::with_capacity(operations.len());
+        for (key, stored_key, operation) in operations {
+            match self.apply_one(key, &stored_key, operation)? {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(Outcome::All(outcomes)))
     }
 
     fn revision_of(&self, stored_key: &[u8]) -> Result<Option<u64>, redb::Error> {

@@ -6,23 +6,31 @@
 //! | `IPAMBlock` | `/calico/ipam/v2/assignment/ipv{4,6}/block/<address>-<length>` |
 //! | `BlockAffinity` | `/calico/ipam/v2/{host,virtual}/<node>/ipv{4,6}/block/<address>-<length>` |
 //! | `IPAMHandle` | `/calico/ipam/v2/handle/<handle ID>` |
+//! | `IPAMConfiguration` | `/calico/ipam/v2/config` |
+//!
+//! Calico's resource client keeps an `IPAMConfiguration` of its own among the resources, which its IPAM never reads; here it is
+//! the one that its IPAM obeys.
 //!
 //! The paths of the IPAM kinds say more than the names of the objects, which follow the rules that
-//! Calico has for them in Kubernetes: see [`super::names`]. So a name may stand for several paths;
+//! Calico has for them in Kubernetes: see [`crate::ipam_names`]. So a name may stand for several paths;
 //! [`candidates`] gives them all.
 
 use tortie_api::net::{Cidr, parse_cidr};
 use tortie_api::{Kind, Problems, Resource};
 
-use super::names;
 use crate::error::{Error, Result};
+use crate::ipam_names as names;
 use crate::key::{Key, Query};
 
 const RESOURCES: &str = "/calico/resources/v3/projectcalico.org/";
 const BLOCKS: &str = "/calico/ipam/v2/assignment/";
+const CONFIG: &str = "/calico/ipam/v2/config";
 const HANDLES: &str = "/calico/ipam/v2/handle/";
 const HOST_AFFINITIES: &str = "/calico/ipam/v2/host/";
 const VIRTUAL_AFFINITIES: &str = "/calico/ipam/v2/virtual/";
+
+/// The name of the one `IPAMConfiguration`.
+const CONFIG_NAME: &str = "default";
 
 /// Older versions of Calico put this before the names of policies in the default tier.
 pub(super) const LEGACY_PREFIX: &str = "default.";
@@ -51,6 +59,8 @@ pub(super) enum Location {
         /// The holder.
         id: String,
     },
+    /// The settings of IPAM.
+    Config,
 }
 
 /// The part of the key space that a query needs; it may hold more than the query selects.
@@ -71,6 +81,9 @@ impl Location {
         }
         if let Some(rest) = path.strip_prefix(BLOCKS) {
             return parse_block(rest).map(|cidr| Self::Block { cidr });
+        }
+        if path == CONFIG {
+            return Some(Self::Config);
         }
         if let Some(id) = path.strip_prefix(HANDLES) {
             return is_segment(id).then(|| Self::Handle { id: id.to_owned() });
@@ -97,7 +110,8 @@ impl Location {
             Self::Affinity { node, cidr, .. } => {
                 Key::global(Kind::BlockAffinity, names::of_affinity(node, cidr))
             }
-            Self::Handle { id } => Key::global(Kind::IpamHandle, names::of_handle(id)),
+            Self::Handle { id } => Key::global(Kind::IpamHandle, id.clone()),
+            Self::Config => Key::global(Kind::IpamConfiguration, CONFIG_NAME),
         }
     }
 }
@@ -140,6 +154,9 @@ pub(super) fn of_resource(resource: &Resource) -> Result<String> {
             }
             Ok(format!("{HANDLES}{id}"))
         }
+        Resource::IpamConfiguration(config) if config.metadata.name == CONFIG_NAME => {
+            Ok(CONFIG.to_owned())
+        }
         other => {
             let key = Key::of(other);
             if !is_segment(&key.name) {
@@ -163,6 +180,7 @@ pub(super) fn candidates(key: &Key) -> Vec<String> {
             .into_iter()
             .collect(),
         Kind::IpamHandle => vec![format!("{HANDLES}{}", key.name)],
+        Kind::IpamConfiguration if key.name == CONFIG_NAME => vec![CONFIG.to_owned()],
         Kind::BlockAffinity => names::to_affinities(&key.name)
             .flat_map(|(node, cidr)| {
                 [HOST_AFFINITIES, VIRTUAL_AFFINITIES]
@@ -181,17 +199,6 @@ pub(super) fn legacy(key: &Key) -> Option<String> {
     key.kind
         .is_tiered_policy()
         .then(|| resource_path(key, LEGACY_PREFIX))
-}
-
-/// Ranges that together hold every handle whose ID equals the name but for upper-case letters, and
-/// little else: those with the first upper-case letter at each place.
-pub(super) fn handle_variants(name: &str) -> impl Iterator<Item = Range> {
-    name.char_indices()
-        .filter(|(_, letter)| letter.is_ascii_lowercase())
-        .map(|(at, letter)| {
-            let upper = letter.to_ascii_uppercase();
-            Range::prefix(format!("{HANDLES}{}{upper}", &name[..at]))
-        })
 }
 
 fn resource_path(key: &Key, name_prefix: &str) -> String {
@@ -231,7 +238,8 @@ fn parse_resource(rest: &str) -> Option<Key> {
         Key::global(kind, rest)
     };
     let is_complete = is_segment(&key.name) && kind.is_namespaced() == is_segment(&key.namespace);
-    (is_complete && !is_ipam).then_some(key)
+    let is_other_config = kind == Kind::IpamConfiguration && key.name == CONFIG_NAME;
+    (is_complete && !is_ipam && !is_other_config).then_some(key)
 }
 
 /// Reads `ipv4/block/10.0.0.0-26`.
@@ -259,6 +267,7 @@ impl Range {
         match kind {
             Kind::IpamBlock => return Self::prefix(BLOCKS),
             Kind::IpamHandle => return Self::prefix(HANDLES),
+            Kind::IpamConfiguration => return Self::key(CONFIG.to_owned()),
             // Nothing else is between the two.
             Kind::BlockAffinity => {
                 let end = Self::prefix(VIRTUAL_AFFINITIES).end;
@@ -282,6 +291,12 @@ impl Range {
             }
             (false, _, None) | (true, None, _) => Self::prefix(format!("{RESOURCES}{plural}/")),
         }
+    }
+
+    /// The affinities of all owners of this name, by sort of owner.
+    pub(super) fn affinities_of(owner: &str) -> [Self; 2] {
+        [HOST_AFFINITIES, VIRTUAL_AFFINITIES]
+            .map(|prefix| Self::prefix(format!("{prefix}{owner}/")))
     }
 
     fn key(key: String) -> Self {

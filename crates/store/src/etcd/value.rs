@@ -11,9 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use tortie_api::block_affinity::{BlockAffinitySpec, BlockAffinityState};
 use tortie_api::ipam_block::{AllocationAttribute, IpamBlockSpec};
+use tortie_api::ipam_configuration::{IpamConfigurationSpec, VmAddressPersistence};
 use tortie_api::ipam_handle::IpamHandleSpec;
 use tortie_api::meta::{Metadata, Time};
-use tortie_api::{BlockAffinity, IpamBlock, IpamHandle, Kind, Resource};
+use tortie_api::{BlockAffinity, IpamBlock, IpamConfiguration, IpamHandle, Kind, Resource};
 
 use super::paths::{LEGACY_PREFIX, Location};
 use crate::json;
@@ -78,11 +79,30 @@ struct StoredHandle {
     deleted: bool,
 }
 
+/// An `IPAMConfiguration`. What is false, empty or zero is left out.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct StoredConfig {
+    #[serde(skip_serializing_if = "is_default")]
+    strict_affinity: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    auto_allocate_blocks: bool,
+    #[serde(rename = "maxBlocksPerHost", skip_serializing_if = "is_default")]
+    max_blocks_per_host: i32,
+    #[serde(
+        rename = "kubeVirtVMAddressPersistence",
+        skip_serializing_if = "is_default"
+    )]
+    vm_address_persistence: Option<VmAddressPersistence>,
+    #[serde(rename = "ipCooldownSeconds", skip_serializing_if = "is_default")]
+    cooldown_seconds: i32,
+}
+
 /// Whether objects of the kind are stored without metadata.
 pub(super) fn is_bare(kind: Kind) -> bool {
     matches!(
         kind,
-        Kind::IpamBlock | Kind::BlockAffinity | Kind::IpamHandle
+        Kind::IpamBlock | Kind::BlockAffinity | Kind::IpamHandle | Kind::IpamConfiguration
     )
 }
 
@@ -101,6 +121,7 @@ pub(super) fn encode(resource: &mut Resource) -> Vec<u8> {
                 deleted: *deleted,
             })
         }
+        Resource::IpamConfiguration(config) => to_json(&StoredConfig::from(&config.spec)),
         policy if policy.kind().is_tiered_policy() => {
             let metadata = policy.metadata_mut();
             let name = serde_json::json!({ "name": metadata.name }).to_string();
@@ -157,6 +178,15 @@ impl Stored<'_> {
                 Ok(BlockAffinity {
                     metadata: self.bare_metadata(),
                     spec,
+                    ..Default::default()
+                }
+                .into())
+            }
+            Location::Config => {
+                let stored: StoredConfig = from_json(self.value)?;
+                Ok(IpamConfiguration {
+                    metadata: self.bare_metadata(),
+                    spec: stored.into(),
                     ..Default::default()
                 }
                 .into())
@@ -247,6 +277,34 @@ fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl From<&IpamConfigurationSpec> for StoredConfig {
+    fn from(spec: &IpamConfigurationSpec) -> Self {
+        Self {
+            strict_affinity: spec.strict_affinity,
+            auto_allocate_blocks: spec.auto_allocate_blocks,
+            max_blocks_per_host: spec.max_blocks_per_host,
+            vm_address_persistence: spec.kube_virt_vm_address_persistence,
+            cooldown_seconds: spec.ip_cooldown_seconds,
+        }
+    }
+}
+
+impl From<StoredConfig> for IpamConfigurationSpec {
+    fn from(stored: StoredConfig) -> Self {
+        Self {
+            strict_affinity: stored.strict_affinity,
+            max_blocks_per_host: stored.max_blocks_per_host,
+            auto_allocate_blocks: stored.auto_allocate_blocks,
+            kube_virt_vm_address_persistence: stored.vm_address_persistence,
+            ip_cooldown_seconds: stored.cooldown_seconds,
+        }
+    }
 }
 
 impl From<&IpamBlockSpec> for StoredBlock {

@@ -31,6 +31,11 @@ pub(super) fn set(affinity: &mut BlockAffinity) {
         .extend(labels.map(|(key, value)| (key.to_owned(), value)));
 }
 
+/// Selects the affinities of owners with this name.
+pub(super) fn selector(owner: &str) -> String {
+    format!("{HOSTNAME_HASH}={}", base32(&Sha3_256::digest(owner)))
+}
+
 /// Base32 without padding.
 fn base32(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(5) * 8);

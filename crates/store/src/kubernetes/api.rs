@@ -46,6 +46,8 @@ pub(super) struct Endpoint {
 pub(super) struct Selection {
     pub(super) namespace: String,
     pub(super) name: String,
+    /// A label selector of Kubernetes; matters to lists only.
+    pub(super) labels: String,
 }
 
 /// All objects of a selection, as of one revision.
@@ -116,6 +118,7 @@ impl Endpoint {
         let mut params = ListParams {
             limit,
             field_selector: at.field_selector(),
+            label_selector: (!at.labels.is_empty()).then(|| at.labels.clone()),
             ..ListParams::default()
         };
         loop {

@@ -149,6 +149,7 @@ impl Source {
         let at = |namespace: &str, name: &str| Selection {
             namespace: namespace.into(),
             name: name.into(),
+            ..Selection::default()
         };
         match &self.view {
             View::Crd(_) if is_converted(self.kind, &key.name) => None,
@@ -190,7 +191,7 @@ impl Source {
             }),
             None => Some(Selection {
                 namespace,
-                name: String::new(),
+                ..Selection::default()
             }),
         }
     }

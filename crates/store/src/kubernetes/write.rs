@@ -197,6 +197,7 @@ impl KubernetesStore {
         let at = Selection {
             namespace: text("/metadata/namespace"),
             name: text("/metadata/name"),
+            ..Selection::default()
         };
         match source
             .endpoint

@@ -92,7 +92,7 @@ fn values_that_go_writes_for_nothing_are_read_as_nothing() {
     let block = IpamBlock::try_from(decode(BLOCK, value).unwrap()).unwrap();
     assert_eq!(block.spec.affinity.as_deref(), Some("host:n2"));
     let handle = decode("/calico/ipam/v2/handle/H", br#"{"block":null}"#).unwrap();
-    assert_eq!(handle.metadata().name, "h");
+    assert_eq!(handle.metadata().name, "H");
     let affinity = decode("/calico/ipam/v2/host/n/ipv4/block/10.65.0.0-30", b"").unwrap();
     assert_eq!(
         BlockAffinity::try_from(affinity).unwrap().spec.state,
@@ -161,4 +161,29 @@ fn stored_ipam_objects_in_the_vectors_are_read_and_written_the_same() {
         checked += 1;
     }
     assert!(checked > 40, "only {checked} objects are in the vectors");
+}
+
+#[test]
+fn the_settings_of_ipam_are_stored_as_its_own_record() {
+    let path = "/calico/ipam/v2/config";
+    let value = r#"{"strict_affinity":true,"auto_allocate_blocks":true,"maxBlocksPerHost":3,"ipCooldownSeconds":60}"#;
+    let mut resource = decode(path, value.as_bytes()).unwrap();
+    let Resource::IpamConfiguration(config) = &resource else {
+        panic!("{resource:?}");
+    };
+    assert_eq!(config.metadata.name, "default");
+    assert!(config.spec.strict_affinity && config.spec.auto_allocate_blocks);
+    assert_eq!(
+        (
+            config.spec.max_blocks_per_host,
+            config.spec.ip_cooldown_seconds
+        ),
+        (3, 60)
+    );
+    assert_eq!(encode(&mut resource), value.as_bytes());
+    // What is left out is false.
+    let Resource::IpamConfiguration(empty) = decode(path, b"{}").unwrap() else {
+        panic!("it has the settings' path");
+    };
+    assert!(!empty.spec.auto_allocate_blocks);
 }

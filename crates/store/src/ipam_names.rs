@@ -1,8 +1,9 @@
 //! Names of the IPAM objects: those that Calico gives them in Kubernetes, so that an object has one
-//! name in all datastores.
+//! name in all datastores. A handle's name is its ID, which Kubernetes keeps in lower case.
 
 use std::fmt::Write as _;
 
+use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 use tortie_api::net::{Cidr, parse_cidr};
 
@@ -12,12 +13,12 @@ const MAX_NAME: usize = 253;
 const HASH_DIGITS: usize = 11;
 
 /// `10.0.0.0/26` becomes `10-0-0-0-26`.
-pub(super) fn of_cidr(cidr: &str) -> String {
+pub fn of_cidr(cidr: &str) -> String {
     cidr.replace(['.', ':', '/'], "-")
 }
 
 /// The reverse of [`of_cidr`]; none if the name is that of no network.
-pub(super) fn to_cidr(name: &str) -> Option<Cidr> {
+pub(crate) fn to_cidr(name: &str) -> Option<Cidr> {
     let (address, length) = name.rsplit_once('-')?;
     [".", ":"].into_iter().find_map(|separator| {
         let cidr = parse_cidr(&format!("{}/{length}", address.replace('-', separator)))?;
@@ -25,8 +26,13 @@ pub(super) fn to_cidr(name: &str) -> Option<Cidr> {
     })
 }
 
+/// The network of a block with this name; none if it is that of no network.
+pub fn to_net(name: &str) -> Option<IpNet> {
+    to_cidr(name).map(Cidr::network)
+}
+
 /// Node and block, with a hash if that is too long.
-pub(super) fn of_affinity(node: &str, cidr: &str) -> String {
+pub fn of_affinity(node: &str, cidr: &str) -> String {
     let cidr = of_cidr(cidr);
     let name = format!("{node}-{cidr}");
     if name.len() < MAX_NAME {
@@ -43,17 +49,12 @@ pub(super) fn of_affinity(node: &str, cidr: &str) -> String {
 
 /// All nodes and blocks whose affinity has this name, unless it is a shortened one. There may be
 /// several, because nodes have dashes in their names, too.
-pub(super) fn to_affinities(name: &str) -> impl Iterator<Item = (&str, Cidr)> {
+pub(crate) fn to_affinities(name: &str) -> impl Iterator<Item = (&str, Cidr)> {
     name.match_indices('-').filter_map(|(at, dash)| {
         let node = &name[..at];
         let cidr = to_cidr(&name[at + dash.len()..])?;
         (!node.is_empty()).then_some((node, cidr))
     })
-}
-
-/// In lower case, as Kubernetes wants names.
-pub(super) fn of_handle(id: &str) -> String {
-    id.to_lowercase()
 }
 
 #[cfg(test)]

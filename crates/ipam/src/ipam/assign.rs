@@ -1,0 +1,388 @@
+//! Giving addresses out, whichever are free.
+
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+use super::affinities::{Affine, Conditions};
+use super::jobs::{Done, Job, Wish};
+use super::search::Search;
+use super::world::{Labels, World};
+use super::{Ipam, MAX_TRIES, Tick};
+use crate::config::max_blocks;
+use crate::error::{Error, Result};
+use crate::nets;
+use crate::pools::{self, Pool};
+use crate::request::{Assigned, AutoAssign, Owner, Use};
+
+/// How a step of a search went on.
+enum Step {
+    /// There is nothing more to do here.
+    Next,
+    /// What the search decided by is outdated.
+    StartOver,
+}
+
+impl Ipam {
+    /// Assigns addresses, IPv4 before IPv6. Fewer than asked for are no error: see [`Assignment::shortfall`](crate::Assignment::shortfall).
+    pub async fn auto_assign(&self, request: &AutoAssign) -> Result<Assigned> {
+        let mut assigned = Assigned::default();
+        for (version, wanted) in [(4, request.num4), (6, request.num6)] {
+            if wanted == 0 {
+                continue;
+            }
+            let mut search = Search::new(request, version, wanted, self.tick());
+            let outcome = self.assign_version(&mut search).await;
+            let assignment = search.into_assignment();
+            match version {
+                4 => assigned.v4 = assignment,
+                _ => assigned.v6 = assignment,
+            }
+            if let Err(error) = outcome {
+                let is_nothing =
+                    assigned.v4.addresses.is_empty() && assigned.v6.addresses.is_empty();
+                return Err(if is_nothing {
+                    error
+                } else {
+                    Error::PartlyAssigned {
+                        assigned: Box::new(assigned),
+                        source: Box::new(error),
+                    }
+                });
+            }
+        }
+        Ok(assigned)
+    }
+
+    async fn assign_version(&self, search: &mut Search<'_>) -> Result<()> {
+        for _ in 0..MAX_TRIES {
+            if let Step::Next = self.try_assign(search).await? {
+                return Ok(());
+            }
+        }
+        Err(Error::TooMuchContention)
+    }
+
+    async fn try_assign(&self, search: &mut Search<'_>) -> Result<Step> {
+        let owner = search.owner.clone();
+        let (world, labels, affine) = futures::try_join!(
+            self.world(),
+            self.labels_for(search.request),
+            self.known_affine(&owner),
+        )?;
+        let selected = match pools::select(&world.pools, &search.pool_request(&labels)?) {
+            Err(_) if world.tick <= search.since => {
+                self.forget_world();
+                return Ok(Step::StartOver);
+            }
+            result => result?,
+        };
+        let usable = selected.usable;
+        if affine.tick > search.since {
+            self.give_up_unselected(&owner, &affine, &world, &selected.selecting, &labels)
+                .await?;
+        }
+        // On what is remembered, then, as the only one who does so for this host, on what is there.
+        let mut affine = affine;
+        loop {
+            let own = own_blocks(&affine, search.version, &usable);
+            self.prefetch(&own).await;
+            if let Step::StartOver = self.use_own(search, &own, &affine, &world, false).await? {
+                return Ok(Step::StartOver);
+            }
+            if search.is_done() {
+                return Ok(Step::Next);
+            }
+            let host = self.host(&owner);
+            let _claiming = host.claiming.lock().await;
+            let now = self.known_affine(&owner).await?;
+            if now.claims != affine.claims {
+                affine = now;
+                continue;
+            }
+            affine = self.affine(&owner, search.since).await?;
+            let own = own_blocks(&affine, search.version, &usable);
+            if let Step::StartOver = self.use_own(search, &own, &affine, &world, true).await? {
+                return Ok(Step::StartOver);
+            }
+            let count = u32::try_from(own.len()).unwrap_or(u32::MAX);
+            if let Step::StartOver = self.use_new(search, &usable, &world, count).await? {
+                return Ok(Step::StartOver);
+            }
+            break;
+        }
+        if search.is_done() || world.config.strict_affinity {
+            return Ok(Step::Next);
+        }
+        self.borrow(search, &usable, &world).await
+    }
+
+    /// Addresses from blocks that the owner has.
+    async fn use_own(
+        &self,
+        search: &mut Search<'_>,
+        own: &[IpNet],
+        affine: &Affine,
+        world: &Arc<World>,
+        is_thorough: bool,
+    ) -> Result<Step> {
+        for net in own {
+            if search.is_done() {
+                break;
+            }
+            let is_hopeless = world.reservations.covers(*net)
+                || self.is_known_full(*net, world, search.since, is_thorough);
+            if is_hopeless {
+                continue;
+            }
+            if affine.unconfirmed.contains(net)
+                && !self.claim(&search.owner, *net, search.reserved).await?
+            {
+                continue;
+            }
+            if let Step::StartOver = self.use_own_block(search, *net, world).await? {
+                return Ok(Step::StartOver);
+            }
+        }
+        Ok(Step::Next)
+    }
+
+    /// Addresses from one block that should be the owner's. If it is not, or not there, the claim is put right.
+    async fn use_own_block(
+        &self,
+        search: &mut Search<'_>,
+        net: IpNet,
+        world: &Arc<World>,
+    ) -> Result<Step> {
+        for _ in 0..MAX_TRIES {
+            let owner = Some(search.owner.clone());
+            match self.take(search, net, world, owner).await {
+                Ok(Some(step)) => return Ok(step),
+                Ok(None) | Err(Error::NotOurs | Error::NoAffinity(_)) => {}
+                Err(error) => return Err(error),
+            }
+            if !self.claim(&search.owner, net, search.reserved).await? {
+                return Ok(Step::Next);
+            }
+        }
+        Err(Error::TooMuchContention)
+    }
+
+    /// Addresses from blocks that the owner claims now, as many as it may have.
+    async fn use_new(
+        &self,
+        search: &mut Search<'_>,
+        pools: &[&Pool],
+        world: &Arc<World>,
+        mut owned: u32,
+    ) -> Result<Step> {
+        let limit = max_blocks(&world.config, search.request.max_blocks_per_host);
+        let mut tries = MAX_TRIES;
+        while !search.is_done() {
+            if owned >= limit {
+                search.add_reason(format!(
+                    "Need to allocate an IPAM block but could not - limit of {limit} blocks reached for this node"
+                ));
+                return Err(Error::BlockLimit);
+            }
+            if !world.config.auto_allocate_blocks {
+                return Err(Error::NoBlock);
+            }
+            let found = self.find_usable_block(&search.owner, pools, world).await?;
+            let Some(net) = found else {
+                if world.config.strict_affinity {
+                    let reason = "No more free affine blocks and strict affinity enabled";
+                    search.add_reason(reason.to_owned());
+                }
+                break;
+            };
+            if self.claim(&search.owner, net, search.reserved).await? {
+                owned += 1;
+                if let Step::StartOver = self.use_own_block(search, net, world).await? {
+                    return Ok(Step::StartOver);
+                }
+            }
+            tries -= 1;
+            if tries == 0 {
+                return Err(Error::TooMuchContention);
+            }
+        }
+        Ok(Step::Next)
+    }
+
+    /// Addresses from blocks of others.
+    async fn borrow(
+        &self,
+        search: &mut Search<'_>,
+        pools: &[&Pool],
+        world: &Arc<World>,
+    ) -> Result<Step> {
+        let blocks = self.list_blocks().await?;
+        let mut exhausted = Vec::new();
+        for pool in pools {
+            let owner = search.owner.clone();
+            for net in self.walk(&owner, &[*pool], world) {
+                if search.is_done() {
+                    return Ok(Step::Next);
+                }
+                let is_there = blocks.get(&net).is_some_and(Option::is_some);
+                if is_there
+                    && let Some(Step::StartOver) = self.take(search, net, world, None).await?
+                {
+                    return Ok(Step::StartOver);
+                }
+            }
+            if search.is_done() {
+                return Ok(Step::Next);
+            }
+            exhausted.push(pool.net.to_string());
+        }
+        search.add_reason(format!(
+            "No IPs available in pools: [{}]",
+            exhausted.join(" ")
+        ));
+        Ok(Step::Next)
+    }
+
+    /// What a block has of what is wanted. None if there is no such block.
+    async fn take(
+        &self,
+        search: &mut Search<'_>,
+        net: IpNet,
+        world: &Arc<World>,
+        owner: Option<Owner>,
+    ) -> Result<Option<Step>> {
+        let max_per_handle = search.request.max_per_handle;
+        let mut current = 0;
+        for _ in 0..MAX_TRIES {
+            let wish = Wish::Assign {
+                count: search.missing(),
+                holder: search.holder.clone(),
+                owner: owner.clone(),
+                max_per_handle,
+            };
+            let job = Job {
+                wish,
+                world: Arc::clone(world),
+                since: search.since,
+            };
+            match self.submit(net, job).await? {
+                Done::Assigned(addresses) => {
+                    search.found.extend(addresses);
+                    return Ok(Some(Step::Next));
+                }
+                Done::MaxReached(count) => {
+                    current = count;
+                    let held = self.held_by(search).await?;
+                    if held.len() >= search.wanted as usize {
+                        search.found = held;
+                        search.found.truncate(search.wanted as usize);
+                        return Ok(Some(Step::Next));
+                    }
+                }
+                Done::Missing => return Ok(None),
+                Done::WorldChanged | Done::Released { .. } => return Ok(Some(Step::StartOver)),
+            }
+        }
+        Err(Error::MaxPerHandle {
+            handle: search.holder.handle.clone().unwrap_or_default(),
+            current,
+            max: max_per_handle.unwrap_or_default(),
+        })
+    }
+
+    /// The addresses that the handle has already, each as a network of its own.
+    async fn held_by(&self, search: &Search<'_>) -> Result<Vec<IpNet>> {
+        let Some(handle) = &search.holder.handle else {
+            return Ok(Vec::new());
+        };
+        let held = match self.ips_by_handle(handle).await {
+            Err(Error::NoHandle(_)) => Vec::new(),
+            result => result?,
+        };
+        let held = held.into_iter().map(IpNet::from);
+        Ok(held
+            .filter(|net| nets::version(*net) == search.version)
+            .collect())
+    }
+
+    /// Reads blocks of which nothing is known, all at once.
+    async fn prefetch(&self, blocks: &[IpNet]) {
+        if blocks.len() < 2 {
+            return;
+        }
+        let reads = blocks.iter().map(async |net| {
+            let slot = self.slot(*net);
+            // Whoever holds it reads it anyway.
+            if let Ok(mut copy) = slot.copy.try_lock()
+                && copy.is_none()
+            {
+                // Whoever needs it will meet the failure again.
+                *copy = self.read_block(*net).await.ok().flatten();
+            }
+        });
+        futures::future::join_all(reads).await;
+    }
+
+    /// Whether a block has nothing to give, for all that is known.
+    fn is_known_full(&self, net: IpNet, world: &World, since: Tick, is_thorough: bool) -> bool {
+        let slot = self.slot(net);
+        let Ok(copy) = slot.copy.try_lock() else {
+            return false;
+        };
+        copy.as_ref().is_some_and(|copy| {
+            let is_new_enough = !is_thorough || copy.tick > since;
+            let cooldown = world.config.ip_cooldown_seconds;
+            is_new_enough
+                && !copy
+                    .block
+                    .has_free(cooldown, self.now(), &world.reservations)
+        })
+    }
+
+    /// Gives up empty blocks of pools that no longer select the node.
+    async fn give_up_unselected(
+        &self,
+        owner: &Owner,
+        affine: &Affine,
+        world: &World,
+        selecting: &[&Pool],
+        labels: &Labels,
+    ) -> Result<()> {
+        for net in &affine.nets {
+            if selecting.iter().any(|pool| pool.net.contains(&net.addr())) {
+                continue;
+            }
+            let pool = pools::enabled_containing(&world.pools, net.addr());
+            if pool.is_none_or(|pool| pool.selects_node(labels).unwrap_or(true)) {
+                continue;
+            }
+            self.give_up_if_empty(owner, *net).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn give_up_if_empty(&self, owner: &Owner, net: IpNet) -> Result<()> {
+        let conditions = Conditions {
+            must_be_empty: true,
+            ..Conditions::default()
+        };
+        match self.give_up(owner, net, conditions).await {
+            Ok(_) | Err(Error::BlockNotEmpty(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn labels_for(&self, request: &AutoAssign) -> Result<Arc<Labels>> {
+        if request.used_for == Use::LoadBalancer {
+            return Ok(Arc::default());
+        }
+        self.node_labels(&request.host).await
+    }
+}
+
+fn own_blocks(affine: &Affine, version: u8, usable: &[&Pool]) -> Vec<IpNet> {
+    let own = affine.of_version(version);
+    own.filter(|net| usable.iter().any(|pool| pool.net.contains(&net.addr())))
+        .collect()
+}

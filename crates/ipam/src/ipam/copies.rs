@@ -1,0 +1,156 @@
+//! Blocks and handles as they were when they were last seen.
+
+use std::collections::{HashMap, VecDeque};
+
+use ipnet::IpNet;
+use tortie_api::meta::Metadata;
+use tortie_api::{IpamBlock, IpamHandle};
+use tortie_store::{Error as StoreError, Key, Kind, Resource, ipam_names};
+
+use super::{Ipam, Tick, locked};
+use crate::block::Block;
+use crate::error::{Error, Result};
+
+/// How many handles are remembered. One is some 300 bytes, and a node has a few hundred pods.
+const MAX_HANDLES: usize = 8192;
+
+/// A block with its revision.
+#[derive(Debug, Clone)]
+pub(super) struct BlockCopy {
+    metadata: Metadata,
+    pub(super) block: Block,
+    /// When it was read, or written.
+    pub(super) tick: Tick,
+}
+
+/// Handles that were written here, by their ids; the oldest go first.
+#[derive(Debug, Default)]
+pub(super) struct Handles {
+    by_id: HashMap<String, IpamHandle>,
+    order: VecDeque<String>,
+}
+
+impl BlockCopy {
+    pub(super) fn new(object: IpamBlock, tick: Tick) -> Result<Self> {
+        let IpamBlock { metadata, spec, .. } = object;
+        Ok(Self {
+            metadata,
+            block: Block::load(spec)?,
+            tick,
+        })
+    }
+
+    /// The same object with another content.
+    pub(super) fn with(&self, block: Block) -> Self {
+        Self {
+            metadata: self.metadata.clone(),
+            block,
+            tick: self.tick,
+        }
+    }
+
+    /// As it is to be written.
+    pub(super) fn resource(&self) -> Resource {
+        IpamBlock {
+            metadata: self.metadata.clone(),
+            spec: self.block.spec().clone(),
+            ..IpamBlock::default()
+        }
+        .into()
+    }
+
+    /// With what the datastore made of it.
+    pub(super) fn written(mut self, answer: &Resource, tick: Tick) -> Self {
+        self.metadata = answer.metadata().clone();
+        self.tick = tick;
+        self
+    }
+}
+
+/// A new block as an object.
+pub(super) fn block_object(block: Block) -> IpamBlock {
+    let mut object = IpamBlock::default();
+    object.metadata.name = ipam_names::of_cidr(&block.net().to_string());
+    object.spec = block.into_spec();
+    object
+}
+
+pub(super) fn block_key(net: IpNet) -> Key {
+    Key::global(Kind::IpamBlock, ipam_names::of_cidr(&net.to_string()))
+}
+
+impl Handles {
+    pub(super) fn get(&self, id: &str) -> Option<&IpamHandle> {
+        self.by_id.get(id)
+    }
+
+    pub(super) fn insert(&mut self, handle: IpamHandle) {
+        let id = handle.spec.handle_id.clone();
+        if self.by_id.insert(id.clone(), handle).is_none() {
+            self.order.push_back(id);
+        }
+        while self.order.len() > MAX_HANDLES {
+            if let Some(oldest) = self.order.pop_front() {
+                self.by_id.remove(&oldest);
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: &str) {
+        if self.by_id.remove(id).is_some() {
+            // Handles mostly go in the order in which they came.
+            if let Some(at) = self.order.iter().position(|known| known == id) {
+                self.order.remove(at);
+            }
+        }
+    }
+}
+
+impl Ipam {
+    /// Reads a block; none if there is none.
+    pub(super) async fn read_block(&self, net: IpNet) -> Result<Option<BlockCopy>> {
+        let tick = self.tick();
+        match self.store().get(&block_key(net)).await {
+            Ok(Resource::IpamBlock(object)) => BlockCopy::new(*object, tick).map(Some),
+            Ok(_) | Err(StoreError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads a handle; none if there is none.
+    pub(super) async fn read_handle(&self, id: &str) -> Result<Option<IpamHandle>> {
+        let key = Key::global(Kind::IpamHandle, id);
+        match self.store().get(&key).await {
+            Ok(Resource::IpamHandle(handle)) => Ok(Some(*handle)),
+            Ok(_) | Err(StoreError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The handle as it was last seen, or else as it is. What is seen may be outdated, so only writes that say so if it
+    /// is may rest on it.
+    pub(super) async fn known_handle(&self, id: &str) -> Result<Option<IpamHandle>> {
+        if self.writes_together()
+            && let Some(handle) = locked(&self.shared.handles).get(id)
+        {
+            return Ok(Some(handle.clone()));
+        }
+        self.read_handle(id).await
+    }
+
+    pub(super) fn forget_handle(&self, id: &str) {
+        locked(&self.shared.handles).remove(id);
+    }
+}
+
+/// A failure of the datastore told to another caller as well.
+pub(super) fn retell(error: &Error) -> Error {
+    let message = error.to_string();
+    match error {
+        Error::Store(error) if error.is_retryable() => Error::Store(StoreError::Unavailable {
+            message,
+            source: None,
+        }),
+        _ => Error::Store(StoreError::message(message)),
+    }
+}
