@@ -1,0 +1,106 @@
+//! CHECK: sees whether a container is still connected as it was.
+
+use std::net::IpAddr;
+
+use tortie_api::net::{Cidr, parse_cidr_or_ip};
+
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::network::{self, Expected};
+use crate::request::Command;
+use crate::{cluster, ipam};
+
+/// Compares the interface, the endpoint and the addresses with each other and with the result of ADD. The error names
+/// all that is not as it should be.
+pub async fn check(context: &Context<'_>) -> Result<()> {
+    context.datastore.check_ready().await?;
+    let previous = context.config.previous_result()?;
+    let (request, identity) = (context.request, &context.identity);
+    let pod = match (&context.datastore.cluster, &identity.pod) {
+        (Some(client), Some(pod)) => cluster::find_pod(client, &identity.namespace, pod).await?,
+        _ => None,
+    };
+    let endpoint = context
+        .endpoints()
+        .find(identity, pod.as_ref(), &context.prefix)
+        .await?;
+    let Some(endpoint) = endpoint else {
+        let name = identity.endpoint_key()?;
+        return Err(unlike(&[format!("there is no {name}")]));
+    };
+
+    let mut problems = Vec::new();
+    let container = &endpoint.spec.container_id;
+    if *container != identity.container_id {
+        problems.push(format!(
+            "the endpoint is that of the container `{container}`, not of `{}`",
+            identity.container_id
+        ));
+    }
+    let networks = endpoint.spec.ip_networks.iter();
+    let mut addresses: Vec<IpAddr> = networks
+        .filter_map(|network| parse_cidr_or_ip(network))
+        .map(Cidr::ip)
+        .collect();
+    let mut mac = endpoint.spec.mac.clone();
+    if let Some(previous) = previous {
+        let inside = previous
+            .interfaces
+            .iter()
+            .find(|interface| !interface.sandbox.is_empty());
+        if let Some(interface) = inside {
+            mac.clone_from(&interface.mac);
+        }
+        for address in previous.ips.iter().map(|ip| ip.address.addr()) {
+            if !addresses.contains(&address) {
+                problems.push(format!("the endpoint has no address {address}"));
+                addresses.push(address);
+            }
+        }
+    }
+    let host_name = context.host_interface();
+    problems.extend(network::check(&Expected {
+        namespace: &request.namespace,
+        inside_name: &request.interface,
+        mac: &mac,
+        host_name: &host_name,
+        addresses: &addresses,
+    })?);
+    problems.extend(check_addresses(context, &addresses).await?);
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(unlike(&problems))
+    }
+}
+
+/// What the management of addresses does not know of.
+async fn check_addresses(context: &Context<'_>, addresses: &[IpAddr]) -> Result<Vec<String>> {
+    if !context.config.is_calico_ipam() {
+        ipam::ask_delegate(context, Command::Check).await?;
+        return Ok(Vec::new());
+    }
+    // Of addresses that annotations ask for, nobody may keep account.
+    if context.config.feature_control.ip_addrs_no_ipam {
+        return Ok(Vec::new());
+    }
+    let held = ipam::held(context).await?;
+    let handle = context.handle();
+    let missing = addresses.iter().filter(|address| !held.contains(address));
+    Ok(missing
+        .map(|address| format!("{address} is not assigned to `{handle}`"))
+        .collect())
+}
+
+/// Sees whether the container still has addresses of Calico's own management.
+pub(crate) async fn check_held(context: &Context<'_>) -> Result<()> {
+    if ipam::held(context).await?.is_empty() {
+        let message = format!("no address is assigned to `{}`", context.handle());
+        return Err(unlike(&[message]));
+    }
+    Ok(())
+}
+
+fn unlike(problems: &[String]) -> Error {
+    Error::new(Code::Unlike, problems.join("; "))
+}

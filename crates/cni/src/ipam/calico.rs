@@ -1,0 +1,266 @@
+//! Calico's own address management, in this process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use jiff::Timestamp;
+use tortie_api::net::{parse_cidr, parse_cidr_or_ip};
+use tortie_ipam::{AssignIp, Assignment, AutoAssign, Ipam, ReleaseIp, Use, attribute};
+use tortie_store::{Kind, Query, Resource};
+
+use super::Wanted;
+use super::lock::Lock;
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::result::{Address, CniResult, Route};
+
+/// How long anything may take once the lock is had: with many containers at once, that alone may take a while.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+pub(super) async fn assign(context: &Context<'_>, wanted: &Wanted) -> Result<CniResult> {
+    let networks = if wanted.addresses.is_empty() {
+        assign_any(context, wanted).await?
+    } else {
+        assign_these(context, &wanted.addresses).await?
+    };
+    if networks.is_empty() {
+        let message = "no addresses are asked for: `ipam.assign_ipv4` is off, and `ipam.assign_ipv6` is not on";
+        return Err(Error::config(message));
+    }
+    let address = |network: &IpNet| Address {
+        interface: None,
+        address: *network,
+        gateway: None,
+    };
+    let route = |network: &IpNet| Route {
+        destination: *network,
+        gateway: None,
+    };
+    Ok(CniResult {
+        ips: networks.iter().map(address).collect(),
+        routes: networks.iter().map(route).collect(),
+        ..CniResult::default()
+    })
+}
+
+async fn assign_any(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>> {
+    let (pools4, pools6) = resolve_pools(context, wanted).await?;
+    let request = AutoAssign {
+        num4: wanted.ipv4.into(),
+        num6: wanted.ipv6.into(),
+        handle: Some(context.handle()),
+        attributes: attributes(context),
+        pools4,
+        pools6,
+        used_for: Use::Workload,
+        namespace_labels: wanted.namespace_labels.clone(),
+        // A runtime that asks again for the same container gets the same again.
+        max_per_handle: Some(1),
+        ..AutoAssign::on(&context.identity.node)
+    };
+    let assigned = {
+        let _lock = Lock::acquire(context.config).await;
+        let ipam = ipam(context);
+        within(Box::pin(ipam.auto_assign(&request))).await?
+    };
+    for (assignment, family) in [(&assigned.v4, 4), (&assigned.v6, 6)] {
+        if let Some(shortfall) = &assignment.shortfall {
+            // Half of what was asked for is of no use.
+            release(context).await?;
+            let message = format!("failed to request IPv{family} addresses: {shortfall}");
+            return Err(Error::new(Code::Address, message));
+        }
+    }
+    let first = |assignment: &Assignment| assignment.addresses.first().copied();
+    Ok([&assigned.v4, &assigned.v6]
+        .into_iter()
+        .filter_map(first)
+        .collect())
+}
+
+async fn assign_these(context: &Context<'_>, addresses: &[IpAddr]) -> Result<Vec<IpNet>> {
+    let _lock = Lock::acquire(context.config).await;
+    let ipam = ipam(context);
+    let handle = context.handle();
+    for address in addresses {
+        let request = AssignIp {
+            handle: Some(handle.clone()),
+            attributes: attributes(context),
+            used_for: Some(Use::Workload),
+            ..AssignIp::on(&context.identity.node, *address)
+        };
+        match within(Box::pin(ipam.assign_ip(&request))).await {
+            Ok(()) => {}
+            Err(error) => {
+                let is_ours = ipam.ips_by_handle(&handle).await;
+                if !is_ours.is_ok_and(|held| held.contains(address)) {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(addresses.iter().copied().map(IpNet::from).collect())
+}
+
+/// The pools that are asked for by CIDR or name, as CIDRs.
+async fn resolve_pools(context: &Context<'_>, wanted: &Wanted) -> Result<(Vec<IpNet>, Vec<IpNet>)> {
+    let mut all = wanted.ipv4_pools.iter().chain(&wanted.ipv6_pools);
+    // Only names need to be looked up.
+    let known: BTreeMap<String, String> = if all.any(|pool| parse_cidr(pool).is_none()) {
+        let query = Query::all(Kind::IpPool);
+        let list = context.datastore.client.list(&query).await?;
+        let pools = list.items.into_iter().filter_map(|pool| match pool {
+            Resource::IpPool(pool) => Some((pool.metadata.name.clone(), pool.spec.cidr.clone())),
+            _ => None,
+        });
+        pools.collect()
+    } else {
+        BTreeMap::new()
+    };
+    let resolve = |pools: &[String], is_ipv4: bool| {
+        let one = |pool: &String| {
+            let cidr = known.get(pool).unwrap_or(pool);
+            let cidr = parse_cidr(cidr).ok_or_else(|| {
+                Error::config(format!("`{pool}` is neither a CIDR nor the name of a pool"))
+            })?;
+            if cidr.is_ipv4() != is_ipv4 {
+                let family = if is_ipv4 { 4 } else { 6 };
+                let message = format!("the pool `{pool}` ({cidr}) is not for IPv{family}");
+                return Err(Error::config(message));
+            }
+            Ok(cidr.network())
+        };
+        pools.iter().map(one).collect::<Result<Vec<_>>>()
+    };
+    Ok((
+        resolve(&wanted.ipv4_pools, true)?,
+        resolve(&wanted.ipv6_pools, false)?,
+    ))
+}
+
+pub(super) async fn release(context: &Context<'_>) -> Result<()> {
+    let _lock = Lock::acquire(context.config).await;
+    let ipam = ipam(context);
+    let (handle, old) = (context.handle(), context.identity.old_handle());
+    let outcomes = tokio::join!(
+        within(Box::pin(ipam.release_by_handle(&handle))),
+        within(Box::pin(ipam.release_by_handle(&old)))
+    );
+    for outcome in [outcomes.0, outcomes.1] {
+        match outcome {
+            Ok(_) => {}
+            Err(error) if is_not_found(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn release_addresses(context: &Context<'_>, networks: &[String]) -> Result<()> {
+    let addresses: Vec<ReleaseIp> = networks
+        .iter()
+        .filter_map(|network| parse_cidr_or_ip(network))
+        .map(|cidr| ReleaseIp::from(cidr.ip()))
+        .collect();
+    let _lock = Lock::acquire(context.config).await;
+    within(Box::pin(ipam(context).release(&addresses)))
+        .await
+        .map(drop)
+}
+
+/// The addresses that the container has.
+pub(crate) async fn held(context: &Context<'_>) -> Result<Vec<IpAddr>> {
+    match within(Box::pin(ipam(context).ips_by_handle(&context.handle()))).await {
+        Err(error) if is_not_found(&error) => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+/// Gives back the addresses that containers of this network had on this node and that are not among `valid`. Gives
+/// those containers.
+pub(crate) async fn collect_garbage(
+    context: &Context<'_>,
+    valid: &BTreeSet<&str>,
+) -> Result<BTreeSet<String>> {
+    let network = format!("{}.", context.config.name);
+    let query = Query::all(Kind::IpamBlock);
+    let mut gone = BTreeSet::new();
+    for block in context.datastore.client.list(&query).await?.items {
+        let Resource::IpamBlock(block) = block else {
+            continue;
+        };
+        for attribute in &block.spec.attributes {
+            let node = attribute.active_owner_attrs.get(attribute::NODE);
+            let handle = attribute.handle_id.as_deref().unwrap_or_default();
+            let container = handle.strip_prefix(&network).unwrap_or_default();
+            let is_ours = node == Some(&context.identity.node) && attribute.released_at.is_none();
+            if is_ours && !container.is_empty() && !valid.contains(container) {
+                gone.insert(container.to_owned());
+            }
+        }
+    }
+    let _lock = Lock::acquire(context.config).await;
+    let ipam = ipam(context);
+    for container in &gone {
+        let handle = format!("{network}{container}");
+        tracing::info!(
+            handle,
+            "Addresses of a container that is gone are given back"
+        );
+        match within(Box::pin(ipam.release_by_handle(&handle))).await {
+            Err(error) if !is_not_found(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(gone)
+}
+
+fn ipam(context: &Context<'_>) -> Ipam {
+    Ipam::new(Arc::clone(context.datastore.client.store()))
+}
+
+/// Facts about the holder.
+fn attributes(context: &Context<'_>) -> BTreeMap<String, String> {
+    let identity = &context.identity;
+    let now = Timestamp::now().strftime("%Y-%m-%d %H:%M:%S%.f +0000 UTC");
+    let mut attributes = BTreeMap::from([
+        (attribute::NODE.to_owned(), identity.node.clone()),
+        (attribute::TIMESTAMP.to_owned(), now.to_string()),
+    ]);
+    if let Some(pod) = &identity.pod {
+        attributes.insert(attribute::POD.to_owned(), pod.clone());
+        attributes.insert(attribute::NAMESPACE.to_owned(), identity.namespace.clone());
+    }
+    attributes
+}
+
+async fn within<T>(work: impl Future<Output = tortie_ipam::Result<T>>) -> Result<T> {
+    let failed = "addresses could not be managed";
+    match tokio::time::timeout(PATIENCE, work).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => {
+            let is_retryable =
+                matches!(error.cause(), tortie_ipam::Error::Store(store) if store.is_retryable());
+            let code = if is_retryable {
+                Code::TryLater
+            } else {
+                Code::Address
+            };
+            Err(Error::of(code, failed)(error))
+        }
+        Err(_) => {
+            let message = format!("{failed} within {} s", PATIENCE.as_secs());
+            Err(Error::new(Code::TryLater, message))
+        }
+    }
+}
+
+fn is_not_found(error: &Error) -> bool {
+    let source = std::error::Error::source(error);
+    source
+        .and_then(|source| source.downcast_ref::<tortie_ipam::Error>())
+        .is_some_and(tortie_ipam::Error::is_not_found)
+}

@@ -1,0 +1,57 @@
+//! The lock that keeps plugins on a node from asking for addresses at once.
+//!
+//! Asking at once would be right, only slower: they would all want to change the same block.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::Path;
+
+use crate::config::NetworkConfig;
+
+const FILE: &str = "/var/run/calico/ipam.lock";
+
+/// The lock, until it is dropped; nothing where it could not be had.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: Option<File>,
+}
+
+impl Lock {
+    /// Waits for the lock.
+    pub(super) async fn acquire(config: &NetworkConfig) -> Self {
+        let path = if config.ipam_lock_file.as_os_str().is_empty() {
+            Path::new(FILE)
+        } else {
+            &config.ipam_lock_file
+        };
+        let file = match locked(path).await {
+            Ok(file) => Some(file),
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                let path = path.display();
+                tracing::warn!(%path, error, "There is no lock; plugins may get in each other's way");
+                None
+            }
+        };
+        Self { _file: file }
+    }
+}
+
+async fn locked(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::Error(error)) => Err(error),
+        Err(TryLockError::WouldBlock) => {
+            let waiting = tokio::task::spawn_blocking(move || file.lock().map(|()| file));
+            waiting.await.map_err(io::Error::other)?
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The plugins as programs: environment and standard input in, JSON and an exit code out.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read as _, Write as _};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::config::{NetworkConfig, written_version_of};
+use crate::context::Context;
+use crate::datastore::{Datastore, Environment};
+use crate::error::{Code, Error, Result};
+use crate::ipam::{self, Wanted};
+use crate::request::{Command, Request};
+use crate::version::CniVersion;
+use crate::{add, check, del, gc, logging, status};
+
+/// The largest configuration that is read. Those of real networks have a few kilobytes.
+const MAX_CONFIG: u64 = 16 << 20;
+
+/// Which plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plugin {
+    /// `calico`: connects containers.
+    Calico,
+    /// `calico-ipam`: gives addresses to them.
+    CalicoIpam,
+}
+
+impl Plugin {
+    /// The plugin that a program of this name is.
+    pub fn from_program_name(program: &OsStr) -> Option<Self> {
+        match Path::new(program).file_name()?.to_str()? {
+            "calico" => Some(Self::Calico),
+            "calico-ipam" => Some(Self::CalicoIpam),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Calico => "calico",
+            Self::CalicoIpam => "calico-ipam",
+        }
+    }
+}
+
+/// Runs as a plugin, with the arguments of the command line and the version of the program.
+pub fn main(plugin: Plugin, arguments: &[OsString], version: &str) -> ExitCode {
+    let argument = arguments.first().and_then(|argument| argument.to_str());
+    match argument {
+        Some("-v" | "--v" | "-version" | "--version") => {
+            return print(&format!("{version}\n"), ExitCode::SUCCESS);
+        }
+        Some("-t" | "--t") if plugin == Plugin::Calico => {
+            return finish(None, |stdin, environment| {
+                test_connection(stdin, environment)
+            });
+        }
+        Some("-upgrade" | "--upgrade") if plugin == Plugin::CalicoIpam => {
+            let message = "moving addresses of host-local to calico-ipam is not there";
+            let error = Error::new(Code::Other, message);
+            return print(&format!("{}\n", error.to_json("")), ExitCode::FAILURE);
+        }
+        _ => {}
+    }
+    if std::env::var_os("CNI_COMMAND").is_none() {
+        let versions = CniVersion::ALL.map(CniVersion::as_str).join(", ");
+        let name = plugin.name();
+        // Nothing is left to do if nobody reads it.
+        let _ = writeln!(
+            io::stderr(),
+            "CNI plugin {name} {version}\nCNI protocol versions supported: {versions}"
+        );
+        return ExitCode::SUCCESS;
+    }
+    finish(Some(plugin), |stdin, environment| {
+        let request = Request::from_environment(environment)?;
+        serve(plugin, &request, stdin, environment)
+    })
+}
+
+/// Reads the configuration, works, and prints the outcome.
+fn finish(
+    plugin: Option<Plugin>,
+    work: impl FnOnce(&[u8], Environment<'_>) -> Result<Option<Value>>,
+) -> ExitCode {
+    let mut stdin = Vec::new();
+    let read = io::stdin().take(MAX_CONFIG).read_to_end(&mut stdin);
+    let environment = |name: &str| std::env::var(name).ok();
+    let outcome = match read {
+        Err(error) => Err(Error::of(
+            Code::Io,
+            "the network configuration cannot be read from the standard input",
+        )(error)),
+        Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| work(&stdin, &environment)))
+            .unwrap_or_else(|_| {
+                let message =
+                    "the plugin has a mistake in itself, which its standard error tells of";
+                Err(Error::new(Code::Other, message))
+            }),
+    };
+    match outcome {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(answer)) => print(&format!("{answer}\n"), ExitCode::SUCCESS),
+        Err(error) => {
+            let plugin = plugin.map(Plugin::name);
+            let cause = error.chain();
+            tracing::error!(plugin, error = cause, "The plugin failed");
+            let version = written_version_of(&stdin);
+            print(&format!("{}\n", error.to_json(&version)), ExitCode::FAILURE)
+        }
+    }
+}
+
+fn print(text: &str, code: ExitCode) -> ExitCode {
+    match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => code,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Serves a request. Only some commands have an answer.
+fn serve(
+    plugin: Plugin,
+    request: &Request,
+    stdin: &[u8],
+    environment: Environment<'_>,
+) -> Result<Option<Value>> {
+    if request.command == Command::Version {
+        return Ok(Some(versions(stdin)));
+    }
+    let config = NetworkConfig::parse(stdin)?;
+    logging::start(&config);
+    check_command(request.command, config.version()?)?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::of(Code::Other, "the plugin cannot start"))?
+        .block_on(async {
+            let opened = Datastore::open(&config, environment).await;
+            let context = opened.and_then(|datastore| {
+                Context::new(request, &config, stdin, datastore, environment)
+            });
+            let context = context.map_err(|error| match request.command {
+                Command::Status => error.with_code(Code::NotAvailable),
+                _ => error,
+            })?;
+            dispatch(plugin, &context).await
+        })
+}
+
+/// Refuses commands that the version of the configuration does not have.
+fn check_command(command: Command, version: CniVersion) -> Result<()> {
+    let since = match command {
+        Command::Add | Command::Del | Command::Version => CniVersion::V0_1_0,
+        Command::Check => CniVersion::V0_4_0,
+        Command::Status | Command::Gc => CniVersion::V1_1_0,
+    };
+    if version < since {
+        let message = format!(
+            "{command:?} is there since CNI version {since}, and the network configuration has `cniVersion` {version}"
+        );
+        return Err(Error::new(Code::IncompatibleVersion, message));
+    }
+    Ok(())
+}
+
+async fn dispatch(plugin: Plugin, context: &Context<'_>) -> Result<Option<Value>> {
+    let version = context.config.version()?;
+    match (plugin, context.request.command) {
+        (Plugin::Calico, Command::Add) => Ok(Some(add(context).await?.to_json(version))),
+        (Plugin::Calico, Command::Del) => del(context).await.map(|()| None),
+        (Plugin::Calico, Command::Check) => check(context).await.map(|()| None),
+        (Plugin::CalicoIpam, Command::Add) => {
+            let namespace = add::namespace(context).await?;
+            let wanted = Wanted {
+                namespace_labels: namespace.map(|namespace| namespace.labels),
+                ..Wanted::of(context)?
+            };
+            Ok(Some(ipam::assign(context, &wanted).await?.to_json(version)))
+        }
+        (Plugin::CalicoIpam, Command::Del) => ipam::release_own(context).await.map(|()| None),
+        (Plugin::CalicoIpam, Command::Check) => check::check_held(context).await.map(|()| None),
+        (_, Command::Status) => status(context).await.map(|()| None),
+        (_, Command::Gc) => gc(context).await.map(|()| None),
+        (_, Command::Version) => Ok(Some(versions(context.raw))),
+    }
+}
+
+fn versions(stdin: &[u8]) -> Value {
+    let written = match written_version_of(stdin) {
+        version if version.is_empty() => CniVersion::NEWEST.to_string(),
+        version => version,
+    };
+    json!({ "cniVersion": written, "supportedVersions": CniVersion::ALL.map(CniVersion::as_str) })
+}
+
+/// Sees whether the datastore can be reached and is ready, as installers ask before they put a configuration in place.
+fn test_connection(stdin: &[u8], environment: Environment<'_>) -> Result<Option<Value>> {
+    let config = NetworkConfig::parse(stdin)?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::of(Code::Other, "the plugin cannot start"))?
+        .block_on(async {
+            let datastore = Datastore::open(&config, environment).await?;
+            datastore.check_ready().await?;
+            if !config.kubernetes.kubeconfig.is_empty() {
+                let client = datastore.cluster(&config, environment).await?;
+                let version = client.apiserver_version().await;
+                version.map_err(Error::of(Code::TryLater, "Kubernetes cannot be reached"))?;
+            }
+            Ok(None)
+        })
+}

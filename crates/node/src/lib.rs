@@ -1,0 +1,16 @@
+//! A node's start: who it is, which addresses it has, and what the datastore must hold for it.
+//!
+//! [`Settings`] are read from the environment, as Calico's node has them; [`register`] makes the node's resource and what a
+//! cluster begins with; [`tunnel::ensure`] gives its tunnel devices addresses.
+
+pub mod autodetect;
+mod follow;
+mod pools;
+mod register;
+mod settings;
+pub mod tunnel;
+
+pub use follow::follow;
+pub use pools::PoolSettings;
+pub use register::{Error, KubernetesFacts, Registered, register};
+pub use settings::{Addressing, Settings, SettingsError};

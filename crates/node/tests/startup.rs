@@ -1,0 +1,322 @@
+//! A node's start on a real datastore.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tortie_api::ip_pool::{IpPoolSpec, VxlanMode};
+use tortie_api::{IpPool, Kind, Node, Resource};
+use tortie_ipam::Ipam;
+use tortie_node::autodetect::Interface;
+use tortie_node::tunnel::{self, Outcome, Tunnel};
+use tortie_node::{Error, KubernetesFacts, Registered, Settings, follow, register};
+use tortie_store::embedded::EmbeddedStore;
+use tortie_store::{Client, Key, Precondition, Query};
+
+struct Setting {
+    client: Client,
+    _folder: TempDir,
+}
+
+impl Setting {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let store = EmbeddedStore::open(folder.path().join("store")).unwrap();
+        Self {
+            client: Client::new(Arc::new(store)),
+            _folder: folder,
+        }
+    }
+
+    async fn start(&self, variables: &[(&str, &str)]) -> Result<Registered, Error> {
+        let settings = settings(variables);
+        register(&self.client, &settings, &interfaces(), None).await
+    }
+
+    async fn names(&self, kind: Kind) -> Vec<String> {
+        let list = self.client.list(&Query::all(kind)).await.unwrap();
+        let names = list.items.iter().map(|item| item.metadata().name.clone());
+        names.collect()
+    }
+
+    async fn node(&self, name: &str) -> Node {
+        match self
+            .client
+            .get(&Key::global(Kind::Node, name))
+            .await
+            .unwrap()
+        {
+            Resource::Node(node) => *node,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn tunnels(&self, node: &str) -> BTreeMap<&'static str, Outcome> {
+        let ipam = Ipam::new(Arc::clone(self.client.store()));
+        let outcomes = tunnel::ensure(&self.client, &ipam, node).await.unwrap();
+        outcomes
+            .into_iter()
+            .map(|(tunnel, outcome)| (tunnel.name(), outcome))
+            .collect()
+    }
+
+    async fn make_pool(&self, name: &str, cidr: &str, vxlan: VxlanMode) {
+        let spec = IpPoolSpec {
+            cidr: cidr.to_owned(),
+            vxlan_mode: Some(vxlan),
+            ..IpPoolSpec::default()
+        };
+        self.client
+            .create(IpPool::new("", name, spec).into())
+            .await
+            .unwrap();
+    }
+}
+
+fn settings(variables: &[(&str, &str)]) -> Settings {
+    let mut all: BTreeMap<String, String> = variables
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    all.entry("CALICO_NODENAME_FILE".to_owned())
+        .or_insert("/nonexistent/nodename".to_owned());
+    Settings::from_environment(&all, "node-1").unwrap()
+}
+
+fn interfaces() -> Vec<Interface> {
+    vec![Interface {
+        name: "eth0".to_owned(),
+        addresses: vec![
+            "192.0.2.1/24".parse().unwrap(),
+            "2001:db8::1/64".parse().unwrap(),
+        ],
+    }]
+}
+
+#[tokio::test]
+async fn the_first_node_makes_what_a_cluster_begins_with() {
+    let setting = Setting::new();
+    let registered = setting
+        .start(&[("IP6", "autodetect"), ("AS", "64600")])
+        .await
+        .unwrap();
+    let bgp = registered.node.spec.bgp.unwrap();
+    assert_eq!(
+        (bgp.ipv4_address.as_str(), bgp.ipv6_address.as_str()),
+        ("192.0.2.1/24", "2001:db8::1/64")
+    );
+    assert_eq!(bgp.as_number.unwrap().0, 64600);
+    assert_eq!(registered.node.spec.interfaces[0].name, "eth0");
+    assert_eq!(
+        registered.pools,
+        ["default-ipv4-ippool", "default-ipv6-ippool"]
+    );
+    assert_eq!(setting.names(Kind::ClusterInformation).await, ["default"]);
+    assert_eq!(
+        setting.names(Kind::FelixConfiguration).await,
+        ["default", "node.node-1"]
+    );
+    assert_eq!(setting.names(Kind::BgpConfiguration).await, ["default"]);
+    assert_eq!(setting.names(Kind::IpamConfiguration).await, ["default"]);
+
+    let again = setting.start(&[]).await.unwrap();
+    assert_eq!(again.pools, [] as [&str; 0]);
+    assert_eq!(
+        again.node.metadata.resource_version,
+        registered.node.metadata.resource_version
+    );
+}
+
+#[tokio::test]
+async fn a_cluster_keeps_the_pools_that_it_has() {
+    let setting = Setting::new();
+    setting
+        .make_pool("mine", "10.65.0.0/16", VxlanMode::Never)
+        .await;
+    let registered = setting.start(&[]).await.unwrap();
+    assert_eq!(registered.pools, ["default-ipv6-ippool"]);
+    let setting = Setting::new();
+    let registered = setting
+        .start(&[("NO_DEFAULT_POOLS", "true")])
+        .await
+        .unwrap();
+    assert_eq!(registered.pools, [] as [&str; 0]);
+    let setting = Setting::new();
+    let facts = KubernetesFacts {
+        pod_networks: vec!["10.244.0.0/16".parse().unwrap()],
+    };
+    let settings = settings(&[("CALICO_IPV6POOL_CIDR", "none")]);
+    register(&setting.client, &settings, &interfaces(), Some(&facts))
+        .await
+        .unwrap();
+    let list = setting
+        .client
+        .list(&Query::all(Kind::IpPool))
+        .await
+        .unwrap();
+    let [Resource::IpPool(pool)] = &list.items[..] else {
+        panic!("{:?}", list.items);
+    };
+    assert_eq!(pool.spec.cidr, "10.244.0.0/16");
+}
+
+#[tokio::test]
+async fn an_address_of_another_node_is_refused() {
+    let setting = Setting::new();
+    setting.start(&[("NODENAME", "node-1")]).await.unwrap();
+    let refused = setting
+        .start(&[("NODENAME", "node-2")])
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains("node-1") && refused.contains("192.0.2.1"),
+        "{refused}"
+    );
+    assert_eq!(setting.names(Kind::Node).await, ["node-1"]);
+    let anyway = [("NODENAME", "node-2"), ("DISABLE_NODE_IP_CHECK", "true")];
+    setting.start(&anyway).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_address_that_is_gone_is_forgotten_and_one_that_was_given_stays() {
+    let setting = Setting::new();
+    setting.start(&[("IP", "192.0.2.1")]).await.unwrap();
+    assert_eq!(
+        setting.node("node-1").await.spec.bgp.unwrap().ipv4_address,
+        "192.0.2.1/24"
+    );
+    // Without being asked to look, what is known is right.
+    let kept = [("IP_AUTODETECTION_METHOD", "interface=wlan0")];
+    setting.start(&kept).await.unwrap();
+    let looking = [
+        ("IP", "autodetect"),
+        ("IP_AUTODETECTION_METHOD", "interface=wlan0"),
+    ];
+    let refused = setting.start(&looking).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("interface=wlan0") && refused.contains("set IP"),
+        "{refused}"
+    );
+    assert_eq!(
+        setting
+            .node("node-1")
+            .await
+            .spec
+            .bgp
+            .unwrap_or_default()
+            .ipv4_address,
+        ""
+    );
+    let refused = setting
+        .start(&[("IP", "none")])
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("no address"), "{refused}");
+    let without = [("IP", "none"), ("CALICO_NETWORKING_BACKEND", "none")];
+    setting.start(&without).await.unwrap();
+}
+
+#[tokio::test]
+async fn tunnels_have_addresses_as_long_as_pools_ask_for_them() {
+    let setting = Setting::new();
+    setting
+        .start(&[("NO_DEFAULT_POOLS", "true")])
+        .await
+        .unwrap();
+    let none = setting.tunnels("node-1").await;
+    assert!(
+        none.values().all(|outcome| *outcome == Outcome::NotNeeded),
+        "{none:?}"
+    );
+
+    setting
+        .make_pool("vxlan", "10.65.0.0/16", VxlanMode::Always)
+        .await;
+    setting
+        .make_pool("vxlan6", "fd65::/64", VxlanMode::CrossSubnet)
+        .await;
+    let given = setting.tunnels("node-1").await;
+    let Outcome::Assigned(address) = given["VXLAN"] else {
+        panic!("{given:?}");
+    };
+    assert!(
+        matches!(given["IPv6 VXLAN"], Outcome::Assigned(_)),
+        "{given:?}"
+    );
+    assert_eq!(
+        setting.node("node-1").await.spec.ipv4_vxlan_tunnel_addr,
+        address.to_string()
+    );
+    assert_eq!(
+        setting.tunnels("node-1").await["VXLAN"],
+        Outcome::Kept(address)
+    );
+
+    // Address management lost it: it is taken again.
+    let ipam = Ipam::new(Arc::clone(setting.client.store()));
+    ipam.release_by_handle(&Tunnel::Vxlan.handle("node-1"))
+        .await
+        .unwrap();
+    assert_eq!(
+        setting.tunnels("node-1").await["VXLAN"],
+        Outcome::Kept(address)
+    );
+    assert_eq!(
+        ipam.assignment(address).await.unwrap().handle,
+        Some(Tunnel::Vxlan.handle("node-1"))
+    );
+
+    let key = Key::global(Kind::IpPool, "vxlan");
+    setting
+        .client
+        .delete(&key, &Precondition::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        setting.tunnels("node-1").await["VXLAN"],
+        Outcome::Released(address)
+    );
+    assert_eq!(setting.node("node-1").await.spec.ipv4_vxlan_tunnel_addr, "");
+    assert!(ipam.assignment(address).await.unwrap_err().is_not_found());
+}
+
+#[tokio::test]
+async fn tunnels_follow_the_pools() {
+    let setting = Setting::new();
+    setting
+        .start(&[("NO_DEFAULT_POOLS", "true")])
+        .await
+        .unwrap();
+    let ipam = Ipam::new(Arc::clone(setting.client.store()));
+    let address = async |wanted: bool| {
+        loop {
+            let node = setting.node("node-1").await;
+            if node.spec.ipv4_vxlan_tunnel_addr.is_empty() != wanted {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let story = async {
+        setting
+            .make_pool("vxlan", "10.65.0.0/16", VxlanMode::Always)
+            .await;
+        address(true).await;
+        let key = Key::global(Kind::IpPool, "vxlan");
+        setting
+            .client
+            .delete(&key, &Precondition::default())
+            .await
+            .unwrap();
+        address(false).await;
+    };
+    tokio::select! {
+        never = follow(&setting.client, &ipam, "node-1") => never,
+        told = tokio::time::timeout(Duration::from_secs(20), story) => told.unwrap(),
+    }
+}
