@@ -32,6 +32,8 @@ pub struct Options {
     pub runtime: Handle,
     /// Where endpoints that are up are told, in place of what the configuration says.
     pub status_folder: Option<PathBuf>,
+    /// Where CNI plugins read how large packets of pods may be; none: they are not told.
+    pub mtu_file: Option<PathBuf>,
 }
 
 /// Ends an agent.

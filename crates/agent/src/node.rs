@@ -1,11 +1,13 @@
 //! The loop: what the datastore says goes through the engine into the kernel.
 
+mod enforce;
+
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tortie_dataplane::{Dataplane, LocalNetwork, WorkloadState, remove_left_overs};
-use tortie_engine::message::{ConfigUpdate, Encapsulation};
+use tortie_dataplane::{Dataplane, LocalNetwork};
+use tortie_engine::message::Encapsulation;
 use tortie_engine::{Engine, Message};
 use tortie_kernel::monitor::{Monitor, Topics};
 use tortie_kernel::poll::wait;
@@ -13,15 +15,12 @@ use tortie_rules::Dataplane as Kind;
 use tortie_sync::{Status, Syncer};
 
 use crate::agent::{Agent, Error, usable};
+use crate::cluster::Cluster;
 use crate::config::{Config, Sources, resolve};
 use crate::derive::{engine_config, rules_config};
-use crate::machine::{choose, drivers, interfaces, local_network, versions};
+use crate::machine::{choose, drivers, local_network};
 use crate::server::Servers;
 use crate::status::StatusFiles;
-
-/// How long after a failure the change is tried again, at first and at most.
-const FIRST_RETRY: Duration = Duration::from_millis(100);
-const LAST_RETRY: Duration = Duration::from_secs(10);
 
 /// The loop comes round at least this often.
 const LONGEST_SLEEP: Duration = Duration::from_secs(10);
@@ -52,6 +51,7 @@ pub(crate) struct Node {
     syncer: Syncer,
     dataplane: Dataplane,
     local: LocalNetwork,
+    cluster: Cluster,
     monitor: Monitor,
     status: Option<StatusFiles>,
     is_in_sync: bool,
@@ -60,6 +60,8 @@ pub(crate) struct Node {
     _servers: Servers,
     /// When the oldest change that is not in force was heard of.
     heard: Option<Instant>,
+    /// Updates since memory was last given back.
+    updates: usize,
     retry: Option<(Instant, Duration)>,
     next_check: Option<Instant>,
     next_listing: Option<Instant>,
@@ -81,6 +83,7 @@ impl Node {
         let options = &agent.options;
         let syncer = Syncer::start(&options.store, &sync_config, &options.runtime);
         let local = local_network(&config)?;
+        let cluster = Cluster::open(&config, &engine_config, options.mtu_file.as_deref())?;
         if config.ip_forwarding {
             for error in local.enable_forwarding() {
                 tracing::warn!("forwarding could not be enabled: {error}");
@@ -98,6 +101,7 @@ impl Node {
             encapsulation,
             syncer,
             local,
+            cluster,
             monitor: Monitor::open(Topics {
                 addresses: true,
                 routes: false,
@@ -112,6 +116,7 @@ impl Node {
             },
             _servers: Servers::start(agent, &config),
             heard: None,
+            updates: 0,
             retry: None,
             next_check: None,
             next_listing: None,
@@ -164,6 +169,7 @@ impl Node {
             agent.metrics.problems.inc();
         }
         agent.metrics.updates.inc_by(batch.updates.len() as u64);
+        self.updates += batch.updates.len();
         for update in &batch.updates {
             self.engine.on_update(update);
         }
@@ -195,9 +201,10 @@ impl Node {
         agent.metrics.messages.inc_by(messages.len() as u64);
         let mut is_reconfigured = false;
         for message in messages {
+            self.cluster.on_message(&message);
             match message {
                 Message::ConfigUpdate(update) => {
-                    set_sources(sources, update);
+                    sources.set_datastore(update);
                     is_reconfigured = true;
                 }
                 Message::Encapsulation(encapsulation) => {
@@ -238,174 +245,9 @@ impl Node {
             self.dataplane.set_config(&self.rules_config);
             self.todo.rules = true;
         }
+        self.cluster.configure(&config, &engine_config);
         self.config = config;
         Ok(None)
-    }
-
-    /// Makes in the kernel what has to be made there now.
-    fn act(&mut self, agent: &Agent) {
-        let now = Instant::now();
-        if self.next_listing.is_some_and(|at| at <= now) {
-            self.todo.interfaces = true;
-        }
-        if self.todo.interfaces {
-            self.list_interfaces();
-        }
-        if !self.is_ready {
-            return;
-        }
-        if self.next_check.is_some_and(|at| at <= now) {
-            self.check(agent);
-        }
-        let is_due = self.retry.is_none_or(|(at, _)| at <= now);
-        if self.todo.rules && is_due {
-            self.apply(agent);
-        }
-        if self.todo.routes && self.next_check.is_some() && !self.config.routes.sync_disabled {
-            self.apply_routes();
-        }
-    }
-
-    fn list_interfaces(&mut self) {
-        match interfaces(&self.config, &mut self.local) {
-            Ok(interfaces) => {
-                self.dataplane.set_interfaces(interfaces);
-                self.todo.interfaces = false;
-                self.todo.routes = true;
-                self.todo.rules = true;
-            }
-            Err(error) => tracing::error!("interfaces could not be listed: {error}"),
-        }
-        let interval = self.config.interfaces.refresh_interval;
-        self.next_listing = interval.map(|interval| Instant::now() + interval);
-    }
-
-    fn apply(&mut self, agent: &Agent) {
-        let start = Instant::now();
-        match self.dataplane.apply() {
-            Ok(done) => {
-                let took = start.elapsed();
-                self.todo.rules = false;
-                self.retry = None;
-                agent.metrics.apply_seconds.observe(took.as_secs_f64());
-                if let Some(heard) = self.heard.take() {
-                    let seconds = heard.elapsed().as_secs_f64();
-                    agent.metrics.enforced_seconds.observe(seconds);
-                }
-                tracing::debug!(?done, ?took, "the kernel is up to date");
-                agent.health.set_dataplane(None);
-                self.count(agent);
-                if self.next_check.is_none() {
-                    ready(agent);
-                    self.remove_left_overs();
-                }
-                self.schedule_check();
-            }
-            Err(error) => {
-                agent.metrics.failures.inc();
-                agent.health.set_dataplane(Some(error.to_string()));
-                let delay = self
-                    .retry
-                    .map_or(FIRST_RETRY, |(_, delay)| (delay * 2).min(LAST_RETRY));
-                tracing::error!("{error}; trying again in {delay:?}");
-                self.retry = Some((Instant::now() + delay, delay));
-            }
-        }
-    }
-
-    fn remove_left_overs(&self) {
-        let versions = versions(&self.config);
-        for error in remove_left_overs(self.kind, &versions) {
-            tracing::warn!("rules of another data plane could not be removed: {error}");
-        }
-    }
-
-    fn schedule_check(&mut self) {
-        let backend = self.config.tables.backend(self.kind == Kind::Nftables);
-        let intervals = [
-            backend.refresh_interval,
-            self.config.ip_sets.refresh_interval,
-            self.config.routes.refresh_interval,
-        ];
-        // Without an interval there are no more checks, but the first time is over.
-        let interval = intervals.into_iter().flatten().min();
-        let interval = interval.unwrap_or(Duration::MAX / 4);
-        if self.next_check.is_none_or(|at| at <= Instant::now()) {
-            let far = Duration::from_secs(u64::from(u32::MAX));
-            self.next_check = Instant::now().checked_add(interval.min(far));
-        }
-    }
-
-    fn check(&mut self, agent: &Agent) {
-        match self.dataplane.check() {
-            Ok(drift) if drift.is_empty() => {}
-            Ok(drift) => {
-                for drift in &drift {
-                    tracing::warn!("{} {}; repairing", drift.object, drift.what);
-                }
-                agent.metrics.drift.inc_by(drift.len() as u64);
-                self.todo.rules = true;
-            }
-            Err(error) => {
-                tracing::error!("the kernel could not be read: {error}");
-                self.todo.rules = true;
-            }
-        }
-        self.todo.routes = true;
-        self.schedule_check();
-    }
-
-    fn apply_routes(&mut self) {
-        match self.local.apply(self.dataplane.world()) {
-            Ok(problems) => {
-                self.todo.routes = !problems.is_empty();
-                for problem in problems {
-                    tracing::warn!("{problem}");
-                }
-            }
-            Err(error) => tracing::error!("routes could not be made: {error}"),
-        }
-        let Some(status) = &mut self.status else {
-            return;
-        };
-        let world = self.dataplane.world();
-        let up = world.workloads().filter(|(_, endpoint)| {
-            self.local.state_of(world, &endpoint.name) == WorkloadState::Up
-        });
-        if let Err(error) = status.update(up) {
-            tracing::warn!("the status of endpoints could not be written: {error}");
-        }
-    }
-
-    fn count(&self, agent: &Agent) {
-        let world = self.dataplane.world();
-        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        agent
-            .metrics
-            .local_endpoints
-            .set(number(world.endpoint_count()));
-        agent
-            .metrics
-            .local_policies
-            .set(number(world.policy_count()));
-        for version in ["4", "6"] {
-            let labels = vec![("ip_version".to_owned(), version.to_owned())];
-            agent
-                .metrics
-                .ip_sets
-                .get_or_create(&labels)
-                .set(number(world.set_count()));
-        }
-    }
-}
-
-/// Everything is in force for the first time.
-fn ready(agent: &Agent) {
-    let took = agent.started.elapsed();
-    agent.metrics.initial_seconds.set(took.as_secs_f64());
-    tracing::info!(?took, "everything is in force");
-    if let Some(call) = &agent.on_ready {
-        call();
     }
 }
 
@@ -426,10 +268,4 @@ fn concerns_routes(message: &Message) -> bool {
         message,
         Message::WorkloadEndpointUpdate(..) | Message::WorkloadEndpointRemove(_)
     )
-}
-
-fn set_sources(sources: &mut Sources, update: ConfigUpdate) {
-    sources.global = update.global;
-    sources.selected = update.selected;
-    sources.node = update.node;
 }

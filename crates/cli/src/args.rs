@@ -1,10 +1,14 @@
 //! The command line: what can be asked, with help and examples.
 
 mod agent;
+mod cni;
 mod confirm;
+mod datastore;
 mod demo;
+mod ipam;
 mod node;
 mod render;
+mod startup;
 mod why;
 
 use std::ffi::OsString;
@@ -14,10 +18,16 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use agent::Agent;
+pub(crate) use cni::{Cni, CniCommand, CniInstall};
 pub(crate) use confirm::{Apply, Confirm};
+pub(crate) use datastore::{Datastore, DatastoreCommand, MigrateCommand};
 pub(crate) use demo::{Demo, DemoDataplane, DemoOutput};
+pub(crate) use ipam::{
+    Ipam, IpamCheck, IpamCommand, IpamConfigure, IpamRelease, IpamShow, IpamSplit, IpamWhy,
+};
 pub(crate) use node::{Node, NodeCommand, NodeInterface, UNKNOWN, Verify, VerifyOutput};
 pub(crate) use render::{Render, RenderOutput};
+pub(crate) use startup::{Startup, TunnelAddresses};
 pub(crate) use why::{IpVersion, Why, WhyOutput};
 
 const EXAMPLES: &str = "\
@@ -115,8 +125,14 @@ pub(crate) enum Command {
     Why(Box<Why>),
     /// Enforce on this machine what the datastore says.
     Agent(Agent),
+    /// Connect containers to the network, for a container runtime.
+    Cni(Cni),
     /// Print what would be programmed on a node.
     Render(Render),
+    /// Show, check and release addresses.
+    Ipam(Ipam),
+    /// Prepare changes to the datastore as a whole.
+    Datastore(Datastore),
     /// Look after this node.
     Node(Node),
     /// Show on this machine what policy does: pods of network namespaces, real packets, nothing left behind.

@@ -1,12 +1,15 @@
 //! The commands, one file each, and what they have in common: errors, exit codes and the connection.
 
 mod agent;
+pub(crate) mod cni;
 mod completion;
 mod confirm;
 mod convert;
 mod crds;
+mod datastore;
 mod demo;
 mod get;
+mod ipam;
 mod kinds;
 mod label;
 mod node;
@@ -26,11 +29,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, Command, Global};
+use crate::args::{Cli, CniCommand, Command, Global};
 use crate::config;
 
 /// Runs a command to its exit code: 0 done, 1 failed; `selector`, `why` and `node` also 2.
 pub(crate) fn run(cli: Cli) -> ExitCode {
+    if let Some(code) = cni::by_command(&cli) {
+        return code;
+    }
     start_logging(&cli.global.log_level);
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -75,7 +81,14 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Selector(args) => selector::run(&args),
         Command::Why(args) => why::run(&args, &global).await,
         Command::Agent(args) => agent::run(&args, &global).await,
+        Command::Cni(args) => match args.command {
+            CniCommand::Install(args) => cni::install(&args).await,
+            // The plugins have run already.
+            CniCommand::Calico(_) | CniCommand::CalicoIpam(_) => Ok(ExitCode::SUCCESS),
+        },
         Command::Render(args) => render::run(&args, &global).await,
+        Command::Ipam(args) => ipam::run(args, &global).await,
+        Command::Datastore(args) => datastore::run(args, &global).await,
         Command::Node(args) => node::run(args, &global).await,
         Command::Demo(args) => demo::run(&args, &global).await,
         Command::Replay(args) => replay::run(&args),

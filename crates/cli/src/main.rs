@@ -9,6 +9,9 @@ mod output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = commands::cni::by_program_name() {
+        return code;
+    }
     match args::parse() {
         Ok(args) => commands::run(args),
         Err(code) => code,

@@ -23,6 +23,7 @@ use tortie_rules::IpVersion;
 
 use self::rules::Rules;
 use self::sets::Sets;
+pub use self::sets::set_commands;
 use self::variant::Tools;
 pub use self::variant::{Backend, Variant};
 use crate::{Batch, Drift, Driver, Error};

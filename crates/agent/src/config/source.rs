@@ -5,6 +5,7 @@ mod file;
 use std::{collections::BTreeMap, ffi::OsString, fmt};
 
 pub use file::{FileError, from_file};
+use tortie_engine::message::ConfigUpdate;
 
 /// What names of variables in the environment start with, in any case.
 const PREFIX: &str = "felix_";
@@ -44,6 +45,13 @@ pub enum Origin {
 // === impl Sources ===
 
 impl Sources {
+    /// What the datastore says is this now.
+    pub fn set_datastore(&mut self, update: ConfigUpdate) {
+        self.global = update.global;
+        self.selected = update.selected;
+        self.node = update.node;
+    }
+
     /// All sources, from the one that wins to the one that loses.
     pub(super) fn by_precedence(&self) -> [(Origin, &BTreeMap<String, String>); 5] {
         [

@@ -28,8 +28,8 @@ pub(crate) struct RunningAgent {
 
 /// What an agent is started with, besides the data plane.
 pub(crate) struct Start<'a> {
-    /// Where it works; the calling thread's namespace if there is none.
-    pub(crate) namespace: Option<&'a Namespace>,
+    /// Where it works.
+    pub(crate) namespace: &'a Namespace,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) runtime: Handle,
     pub(crate) status_folder: PathBuf,
@@ -47,10 +47,7 @@ impl RunningAgent {
             thread: None,
         };
         let spawn = || thread::Builder::new().spawn(move || agent.run());
-        let spawned = match start.namespace {
-            Some(namespace) => namespace.run(spawn).unwrap(),
-            None => spawn(),
-        };
+        let spawned = start.namespace.run(spawn).unwrap();
         running.thread = Some(spawned.unwrap());
         if ready.recv_timeout(READY).is_err() {
             let ended = running.finish();
@@ -97,6 +94,7 @@ fn prepare(plane: Plane, start: &Start<'_>) -> (Agent, mpsc::Receiver<()>) {
         cluster: None,
         runtime: start.runtime.clone(),
         status_folder: Some(start.status_folder.clone()),
+        mtu_file: None,
     })
     .unwrap();
     let (tell, ready) = mpsc::channel();

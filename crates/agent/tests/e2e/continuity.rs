@@ -9,7 +9,7 @@ use crate::planes::Plane;
 use crate::setting::Setting;
 use crate::traffic::{Conversation, Datagrams};
 
-on_both_data_planes!(
+on_all_data_planes!(
     traffic_is_not_disturbed_by_changes_that_do_not_concern_it,
     traffic_is_not_disturbed_by_a_restart_of_the_agent,
     what_changed_while_the_agent_was_away_is_in_force_when_it_is_back,

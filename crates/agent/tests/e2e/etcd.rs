@@ -111,7 +111,7 @@ fn eventually_connect(runtime: &Runtime, endpoint: &str) -> Arc<dyn Store> {
 }
 
 /// Connects to an etcd from the threads of a runtime.
-pub(crate) fn connect(runtime: &Runtime, endpoint: &str) -> Arc<dyn Store> {
+fn connect(runtime: &Runtime, endpoint: &str) -> Arc<dyn Store> {
     try_connect(runtime, endpoint).unwrap()
 }
 

@@ -14,12 +14,15 @@ use crate::objects::{OPEN, host_endpoint, labelled, policy};
 use crate::planes::Plane;
 use crate::setting::{NODE, Setting};
 
-on_both_data_planes!(
+on_all_data_planes!(
     policy_decides_what_the_node_receives_and_sends,
-    failsafe_ports_cannot_be_cut_by_any_policy,
-    forwarded_traffic_is_judged_only_by_policies_for_it,
     policy_before_translation_sees_the_original_destination,
     policy_without_tracking_judges_both_directions_apart,
+);
+
+on_both_data_planes!(
+    failsafe_ports_cannot_be_cut_by_any_policy,
+    forwarded_traffic_is_judged_only_by_policies_for_it,
     an_endpoint_for_all_interfaces_covers_each_of_them,
     an_endpoint_is_found_by_name_or_address_when_its_interface_comes,
 );

@@ -15,10 +15,10 @@ mod objects;
 mod setting;
 mod traffic;
 
+mod appearing;
 mod continuity;
 mod datastore;
 mod host_endpoints;
-mod killed;
 mod pods;
 mod recipes;
 mod repair;

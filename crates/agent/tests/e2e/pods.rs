@@ -8,7 +8,7 @@ use crate::objects::{policy, resource};
 use crate::planes::Plane;
 use crate::setting::Setting;
 
-on_both_data_planes!(
+on_all_data_planes!(
     a_pod_cannot_send_from_an_address_that_is_not_its_own,
     pods_reach_the_node_only_if_the_configuration_says_so,
     a_pod_that_gets_other_labels_is_treated_by_them,

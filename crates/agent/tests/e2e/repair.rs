@@ -143,7 +143,7 @@ fn foreign(plane: Plane) -> Vec<(&'static str, &'static str)> {
 fn mischiefs(setting: &Setting, plane: Plane) -> Vec<Mischief> {
     match plane {
         Plane::Nftables => nftables_mischiefs(setting),
-        Plane::Iptables => iptables_mischiefs(setting),
+        Plane::Iptables | Plane::IptablesNft => iptables_mischiefs(setting),
     }
 }
 

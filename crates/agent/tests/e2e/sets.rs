@@ -10,10 +10,9 @@ use crate::objects::{labelled, policy};
 use crate::planes::Plane;
 use crate::setting::Setting;
 
-on_both_data_planes!(
-    a_named_port_is_the_number_that_each_pod_gives_it,
-    a_set_of_100000_members_has_exactly_its_members,
-);
+on_all_data_planes!(a_named_port_is_the_number_that_each_pod_gives_it);
+
+on_both_data_planes!(a_set_of_100000_members_has_exactly_its_members);
 
 const MEMBERS: u32 = 100_000;
 

@@ -63,7 +63,7 @@ impl Setting {
     /// Starts an agent and waits until everything is in force.
     pub(crate) fn start_agent(&self, plane: Plane, parameters: &[(&str, &str)]) -> RunningAgent {
         let start = Start {
-            namespace: Some(self.node.namespace()),
+            namespace: self.node.namespace(),
             store: Arc::clone(&self.store),
             runtime: self.runtime.handle().clone(),
             status_folder: self.folder.path().join("status"),

@@ -1,7 +1,8 @@
 //! The whole agent against a real etcd, in one network namespace: how soon it is ready, how soon a change is enforced as
 //! packets see it, and what it needs.
 //!
-//! Prints `name value unit` lines. Arguments pick the data planes: `nftables`, `iptables`.
+//! Prints `name value unit` lines. Arguments pick data planes, `nftables` or `iptables`, and what is measured, by the first
+//! part of its name: `world-a`.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![expect(
@@ -27,20 +28,39 @@ use world::Store;
 /// How often a policy is changed.
 const CHANGES: usize = 60;
 
+/// Measures something with a data plane, on a node of its own.
+type Measure = fn(&'static str);
+
+/// What can be measured.
+const MEASUREMENTS: [(&str, Measure); 5] = [
+    ("idle", idle),
+    ("world-a", world_a),
+    ("rules-12500", many_rules),
+    ("set-100000", large_set),
+    ("endpoints-500", many_endpoints),
+];
+
 fn main() {
-    let wanted: Vec<String> = std::env::args()
+    let given: Vec<String> = std::env::args()
         .skip(1)
         .filter(|a| !a.starts_with('-'))
         .collect();
-    for dataplane in ["nftables", "iptables"] {
-        if wanted.is_empty() || wanted.iter().any(|name| name == dataplane) {
-            idle(dataplane);
-            world_a(dataplane);
-            many_rules(dataplane);
-            large_set(dataplane);
-            many_endpoints(dataplane);
+    let dataplanes = wanted(&["nftables", "iptables"], &given);
+    let measurements = wanted(&MEASUREMENTS.map(|(name, _)| name), &given);
+    for dataplane in dataplanes {
+        for (name, measure) in MEASUREMENTS {
+            if measurements.contains(&name) {
+                measure(dataplane);
+            }
         }
     }
+}
+
+/// Those of all that are given, or all if none is.
+fn wanted(all: &[&'static str], given: &[String]) -> Vec<&'static str> {
+    let is_given = |name: &&&str| given.iter().any(|given| given == **name);
+    let some: Vec<&str> = all.iter().filter(is_given).copied().collect();
+    if some.is_empty() { all.to_vec() } else { some }
 }
 
 /// A node with two pods, an etcd beside it, and all of it in one network namespace.
@@ -98,9 +118,13 @@ impl Setting {
     }
 
     fn print_memory(&self, name: &str, agent: &AgentProcess) {
-        let (now, peak) = agent.resident_megabytes();
-        self.print(&format!("{name}/resident"), now, "MB");
-        self.print(&format!("{name}/resident-peak"), peak, "MB");
+        for (what, field) in [
+            ("resident", "VmRSS:"),
+            ("resident-anonymous", "RssAnon:"),
+            ("resident-peak", "VmHWM:"),
+        ] {
+            self.print(&format!("{name}/{what}"), agent.megabytes(field), "MB");
+        }
     }
 
     /// Allows and denies the probes in turn, and tells how soon packets show it.

@@ -21,7 +21,9 @@ impl AgentProcess {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tortie"))
             .args(["agent", "--node", super::world::NODE, "--log-level", "info"])
             .arg("--status-folder")
-            .arg(folder)
+            .arg(&folder)
+            .arg("--mtu-file")
+            .arg(folder.join("mtu"))
             .env("DATASTORE_TYPE", "etcdv3")
             .env("ETCD_ENDPOINTS", etcd)
             .env(
@@ -64,16 +66,13 @@ impl AgentProcess {
         Duration::from_millis(ticks * 10).as_secs_f64()
     }
 
-    /// Memory in use, and the most that was.
-    pub(crate) fn resident_megabytes(&self) -> (f64, f64) {
+    /// A field of what the kernel says about the process's memory.
+    pub(crate) fn megabytes(&self, field: &str) -> f64 {
         let path = format!("/proc/{}/status", self.child.id());
         let text = std::fs::read_to_string(path).unwrap();
-        let field = |name: &str| {
-            let line = text.lines().find(|line| line.starts_with(name)).unwrap();
-            let kilobytes = line.split_whitespace().nth(1).unwrap();
-            kilobytes.parse::<f64>().unwrap() / 1024.0
-        };
-        (field("VmRSS:"), field("VmHWM:"))
+        let line = text.lines().find(|line| line.starts_with(field)).unwrap();
+        let kilobytes = line.split_whitespace().nth(1).unwrap();
+        kilobytes.parse::<f64>().unwrap() / 1024.0
     }
 }
 

@@ -31,4 +31,7 @@ pub(crate) struct Agent {
     /// Folder for the files that tell which endpoints are up [default: the parameter `EndpointStatusPathPrefix`].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) status_folder: Option<PathBuf>,
+    /// File that tells CNI plugins how large packets of pods may be.
+    #[arg(long, value_name = "FILE", default_value = "/var/lib/calico/mtu")]
+    pub(crate) mtu_file: PathBuf,
 }

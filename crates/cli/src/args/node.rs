@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::startup::{Startup, TunnelAddresses};
+
 const VERIFY_HELP: &str = "\
 Computes what this node must enforce, as its agent does, and compares it with what the kernel has. Nothing is changed.
 Needs the rights that the agent needs. Routes are not compared.
@@ -18,6 +20,12 @@ Examples:
   tortie node verify -o json | jq '.drift[].object'
 
 Exit code: 0 the kernel has what it should have, 1 it has not, 2 could not find out.";
+
+const VERIFY_NODE_HELP: &str =
+    "Name of this node [default: `FELIX_FELIXHOSTNAME`, `NODENAME` or the name of the machine]";
+
+const VERIFY_PARAMETER_FILE_HELP: &str =
+    "File with the agent's parameters [default: /etc/calico/felix.cfg, if it is there]";
 
 /// Exit code of `node verify` for not knowing, where 1 means something else than elsewhere.
 pub(crate) const UNKNOWN: u8 = 2;
@@ -34,13 +42,31 @@ pub(crate) struct Node {
 pub(crate) enum NodeCommand {
     /// Compare what this machine's kernel has with what it should have.
     Verify(Verify),
+    /// Find this node's addresses, and make what the datastore must hold for it.
+    Startup(Startup),
+    /// Give tunnel devices their addresses.
+    TunnelAddresses(TunnelAddresses),
 }
 
 /// Arguments of `node verify`.
 #[derive(Debug, Args)]
-#[command(after_help = VERIFY_HELP)]
+#[command(
+    after_help = VERIFY_HELP,
+    mut_arg("node", |node| node.help(VERIFY_NODE_HELP)),
+    mut_arg("parameter_file", |file| file.help(VERIFY_PARAMETER_FILE_HELP)),
+)]
 pub(crate) struct Verify {
-    /// Name of this node [default: `FELIX_FELIXHOSTNAME`, `NODENAME` or the name of the machine].
+    #[command(flatten)]
+    pub(crate) subject: Subject,
+    /// Output form.
+    #[arg(short, long, value_name = "FORM", default_value = "text")]
+    pub(crate) output: VerifyOutput,
+}
+
+/// Which node to compute for, and from what.
+#[derive(Debug, Args)]
+pub(crate) struct Subject {
+    /// Name of the node.
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
     /// Read these files or folders, or `-` for standard input, instead of a datastore; may be given several times.
@@ -49,10 +75,7 @@ pub(crate) struct Verify {
     /// Read folders with all their subfolders.
     #[arg(short = 'R', long)]
     pub(crate) recursive: bool,
-    /// Output form.
-    #[arg(short, long, value_name = "FORM", default_value = "text")]
-    pub(crate) output: VerifyOutput,
-    /// File with the agent's parameters [default: /etc/calico/felix.cfg, if it is there].
+    /// File with the agent's parameters.
     #[arg(long, value_name = "FILE")]
     pub(crate) parameter_file: Option<PathBuf>,
 }

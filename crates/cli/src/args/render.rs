@@ -1,9 +1,8 @@
 //! Arguments of `render`.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 
+use super::node::Subject;
 use super::{IpVersion, NodeInterface};
 
 const HELP: &str = "\
@@ -30,17 +29,13 @@ Examples:
 
 /// Arguments of `render`.
 #[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[command(
+    after_help = HELP,
+    mut_arg("node", |node| node.help("Name of the node; without it, an error says which there are")),
+)]
 pub(crate) struct Render {
-    /// Name of the node; without it, an error says which there are.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) node: Option<String>,
-    /// Read these files or folders, or `-` for standard input, instead of a datastore; may be given several times.
-    #[arg(short, long = "filename", value_name = "PATH")]
-    pub(crate) filename: Vec<PathBuf>,
-    /// Read folders with all their subfolders.
-    #[arg(short = 'R', long)]
-    pub(crate) recursive: bool,
+    #[command(flatten)]
+    pub(crate) subject: Subject,
     /// Output form; see below.
     #[arg(short, long, value_name = "FORM", default_value = "nftables")]
     pub(crate) output: RenderOutput,
@@ -57,9 +52,6 @@ pub(crate) struct Render {
     /// The interfaces of this machine are the node's.
     #[arg(long)]
     pub(crate) local_interfaces: bool,
-    /// File with the agent's parameters.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) parameter_file: Option<PathBuf>,
 }
 
 /// Output forms of `render`.

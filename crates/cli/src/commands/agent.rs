@@ -10,9 +10,8 @@ use anyhow::{Context as _, Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
 use tortie_agent::config::{self as parameters, Sources, explain, resolve};
 use tortie_agent::{Agent, Options};
-use tortie_engine::{Engine, Message};
-use tortie_sync::{Status, Syncer};
 
+use super::node::enforced;
 use crate::args;
 use crate::args::Global;
 use crate::config::{Connection, open};
@@ -25,18 +24,19 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
     let environment = parameters::from_environment(std::env::vars_os());
     let file = parameter_file(&args.parameter_file)?;
     let node = node_name(args.node.as_deref(), &environment)?;
-    let connection = open(global).await?;
     if args.explain_config {
-        return explain_config(&node, environment, file, connection).await;
+        return explain_config(&node, environment, file, global).await;
     }
+    let Connection { client, cluster } = open(global).await?;
     let agent = Agent::new(Options {
         node,
         environment,
         file,
-        store: Arc::clone(connection.client.store()),
-        cluster: connection.cluster,
+        store: Arc::clone(client.store()),
+        cluster,
         runtime: tokio::runtime::Handle::current(),
         status_folder: args.status_folder.clone(),
+        mtu_file: Some(args.mtu_file.clone()),
     })?;
     let stop = agent.stop();
     let mut thread = tokio::task::spawn_blocking(move || agent.run());
@@ -64,6 +64,11 @@ pub(crate) fn node_name(
     if let Some(name) = name.filter(|name| !name.is_empty()) {
         return Ok(name);
     }
+    machine_name()
+}
+
+/// The name of this machine.
+pub(crate) fn machine_name() -> Result<String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .context("the name of this machine could not be read; give --node")?;
     match name.trim() {
@@ -93,14 +98,15 @@ async fn explain_config(
     node: &str,
     environment: BTreeMap<String, String>,
     file: BTreeMap<String, String>,
-    connection: Connection,
+    global: &Global,
 ) -> Result<ExitCode> {
     let mut sources = Sources {
         environment,
         file,
         ..Sources::default()
     };
-    datastore_parameters(node, connection, &mut sources).await;
+    let updates = enforced::load(&[], false, global).await?;
+    enforced::add_parameters(&updates, node, &mut sources);
     let resolved = resolve(&sources);
     let mut out = std::io::stdout().lock();
     let rows = explain(&resolved);
@@ -129,36 +135,4 @@ async fn explain_config(
     } else {
         ExitCode::SUCCESS
     })
-}
-
-/// What the datastore says about a node's parameters.
-async fn datastore_parameters(node: &str, connection: Connection, sources: &mut Sources) {
-    let config = tortie_sync::Config {
-        kinds: vec![
-            tortie_api::Kind::FelixConfiguration,
-            tortie_api::Kind::ClusterInformation,
-            tortie_api::Kind::Node,
-        ],
-        ..tortie_sync::Config::for_agent(None)
-    };
-    let store = connection.client.store();
-    let mut syncer = Syncer::start(store, &config, &tokio::runtime::Handle::current());
-    let mut engine = Engine::new(tortie_engine::Config::for_node(node));
-    loop {
-        let batch = syncer.recv().await;
-        for update in &batch.updates {
-            engine.on_update(update);
-        }
-        if batch.status == Status::InSync {
-            break;
-        }
-    }
-    engine.on_in_sync();
-    for message in engine.flush() {
-        if let Message::ConfigUpdate(update) = message {
-            sources.global = update.global;
-            sources.selected = update.selected;
-            sources.node = update.node;
-        }
-    }
 }

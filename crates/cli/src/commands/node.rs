@@ -1,6 +1,7 @@
 //! `tortie node verify`: does the kernel of this machine have what it should have?
 
 pub(super) mod enforced;
+mod startup;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,7 +14,6 @@ use tortie_agent::machine;
 use tortie_dataplane::{Dataplane, Drift};
 use tortie_rules::Dataplane as Kind;
 
-use super::why::updates;
 use super::{agent, report};
 use crate::args::{Global, Node, NodeCommand, UNKNOWN, Verify, VerifyOutput};
 
@@ -21,7 +21,13 @@ use crate::args::{Global, Node, NodeCommand, UNKNOWN, Verify, VerifyOutput};
 const DRIFT: u8 = 1;
 
 pub(super) async fn run(args: Node, global: &Global) -> Result<ExitCode> {
-    let NodeCommand::Verify(args) = args.command;
+    let args = match args.command {
+        NodeCommand::Verify(args) => args,
+        NodeCommand::Startup(args) => return startup::startup(&args, global).await,
+        NodeCommand::TunnelAddresses(args) => {
+            return startup::tunnel_addresses(&args, global).await;
+        }
+    };
     match verify(&args, global).await {
         Ok(code) => Ok(code),
         Err(error) => {
@@ -33,14 +39,11 @@ pub(super) async fn run(args: Node, global: &Global) -> Result<ExitCode> {
 
 async fn verify(args: &Verify, global: &Global) -> Result<ExitCode> {
     let environment = from_environment(std::env::vars_os());
-    let node = agent::node_name(args.node.as_deref(), &environment)?;
-    let file = args.parameter_file.as_deref();
+    let subject = &args.subject;
+    let node = agent::node_name(subject.node.as_deref(), &environment)?;
+    let file = subject.parameter_file.as_deref();
     let file = agent::parameter_file(file.unwrap_or(Path::new(agent::PARAMETER_FILE)))?;
-    let updates = if args.filename.is_empty() {
-        updates::of_datastore(global).await?
-    } else {
-        updates::of_files(&args.filename, args.recursive)?
-    };
+    let updates = enforced::load(&subject.filename, subject.recursive, global).await?;
     if let Err(unknown) = enforced::check_node(&node, &updates) {
         // The agent of such a node runs too, and enforces what is the same everywhere.
         writeln!(anstream::stderr(), "warning: {unknown}")?;

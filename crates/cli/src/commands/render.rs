@@ -1,6 +1,5 @@
 //! `tortie render`: what would be programmed on a node, without touching its kernel.
 
-mod ipset;
 mod iptables;
 mod nftables;
 mod routes;
@@ -14,6 +13,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use tortie_agent::config::{Config, NftablesMode, Sources, from_environment};
 use tortie_agent::machine;
+use tortie_dataplane::iptables::set_commands;
 use tortie_dataplane::{Batch, InterfaceState, Members, World};
 use tortie_engine::Update;
 use tortie_engine::message::Member;
@@ -21,23 +21,19 @@ use tortie_rules::{Dataplane as Kind, IpVersion};
 
 use super::agent;
 use super::node::enforced::{self, Enforced};
-use super::why::updates;
 use crate::args::{self, Global, Render, RenderOutput};
 
 pub(super) async fn run(args: &Render, global: &Global) -> Result<ExitCode> {
-    let updates = if args.filename.is_empty() {
-        updates::of_datastore(global).await?
-    } else {
-        updates::of_files(&args.filename, args.recursive)?
-    };
-    let Some(node) = &args.node else {
+    let subject = &args.subject;
+    let updates = enforced::load(&subject.filename, subject.recursive, global).await?;
+    let Some(node) = &subject.node else {
         let known = enforced::nodes(&updates);
         bail!("say which node with --node; {}", enforced::list(&known));
     };
     enforced::check_node(node, &updates)?;
     let sources = Sources {
         environment: from_environment(std::env::vars_os()),
-        file: match &args.parameter_file {
+        file: match &subject.parameter_file {
             Some(path) => agent::parameter_file(path)?,
             None => BTreeMap::new(),
         },
@@ -88,7 +84,7 @@ fn render(
         }
         RenderOutput::Ipset => {
             for (version, batch) in &batches {
-                ipset::write(batch, *version, config.ip_sets.max_size, &mut text);
+                text += &set_commands(batch, *version, config.ip_sets.max_size);
             }
         }
         RenderOutput::Json => {

@@ -10,7 +10,7 @@ use tortie_api::names::KUBERNETES_POLICY;
 use tortie_api::{Kind, Resource};
 use tortie_store::{Applied, Client, Error, Key, Precondition};
 
-use super::{kinds, report};
+use super::{ipam, kinds, report};
 use crate::args::{Delete, Files};
 use crate::input;
 
@@ -196,15 +196,19 @@ async fn write_one(
             .await
             .map(|(_, applied)| Some(applied)),
         Mode::Delete { skip_not_exists } => {
-            match client
-                .delete(&Key::of(resource), &Precondition::default())
-                .await
-            {
+            let key = Key::of(resource);
+            match delete_with_belongings(&key, client).await {
                 Err(Error::NotFound(_)) if skip_not_exists => Ok(None),
                 outcome => outcome.map(|_| None),
             }
         }
     }
+}
+
+/// Deletes an object, and before it what address management holds for it.
+async fn delete_with_belongings(key: &Key, client: &Client) -> Result<Resource, Error> {
+    ipam::release_belongings(client, key).await?;
+    client.delete(key, &Precondition::default()).await
 }
 
 /// Policies that mirror Kubernetes' own are not ours to write.

@@ -16,6 +16,7 @@ use tortie_rules::{IpVersion, temp_ip_set_name};
 use self::member::{Fingerprint, Fingerprinter, fitting};
 use self::saved::{SavedSet, is_ours, parse_sets};
 use self::script::Script;
+pub use self::script::set_commands;
 use super::program::{Failure, Program};
 use crate::{Batch, Drift, Error, Members, SetChange, SetKind};
 
@@ -189,14 +190,14 @@ impl Sets {
             is_wanted: true,
         };
         let Some(known) = known else {
-            script.create(name, change.kind, self.ip_version, self.capacity, members);
+            self.write_new(name, change.kind, members, script);
             self.known.insert(Arc::clone(name), set);
             return None;
         };
         let Some(kind) = known.kind_for(change.kind) else {
             // Sets of different types cannot be swapped.
             script.destroy(name);
-            script.create(name, change.kind, self.ip_version, self.capacity, members);
+            self.write_new(name, change.kind, members, script);
             self.known.insert(Arc::clone(name), set);
             return None;
         };
@@ -217,7 +218,13 @@ impl Sets {
             }
         }
         let temporary = self.free_temporary_name();
-        script.create(&temporary, kind, self.ip_version, self.capacity, &[]);
+        script.create(
+            &temporary,
+            kind,
+            self.ip_version,
+            self.capacity,
+            members.len(),
+        );
         // In case that this is done for the second time.
         script.flush(&temporary);
         script.add(&temporary, members);
@@ -228,6 +235,11 @@ impl Sets {
         };
         self.known.insert(Arc::clone(&temporary), swapped);
         Some(temporary)
+    }
+
+    fn write_new(&self, name: &str, kind: SetKind, members: &[Member], script: &mut Script) {
+        script.create(name, kind, self.ip_version, self.capacity, members.len());
+        script.add(name, members);
     }
 
     /// Adds members to a set and removes some.
@@ -305,9 +317,11 @@ impl Sets {
         let mut pause = PAUSE;
         let mut retries = RETRIES;
         loop {
-            let Err(failure) = self.ipset.run(&["restore", "-exist"], script) else {
+            let Err(mut failure) = self.ipset.run(&["restore", "-exist"], script) else {
                 return Ok(());
             };
+            // The quotes around members mean nothing to people.
+            failure.message.retain(|c| c != '"');
             let is_passing = PASSING_TROUBLE
                 .iter()
                 .any(|words| failure.message.contains(words));

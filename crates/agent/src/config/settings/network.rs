@@ -21,6 +21,8 @@ pub struct InterfaceConfig {
     pub exclude: Vec<Pattern>,
     /// Time between checks of all interfaces, if there are any.
     pub refresh_interval: Option<Duration>,
+    /// Interfaces of the host whose MTU limits that of workloads.
+    pub mtu_pattern: Option<Pattern>,
 }
 
 /// Routes.
@@ -55,6 +57,12 @@ pub struct EncapConfig {
     pub vxlan: Option<bool>,
     /// UDP port of VXLAN.
     pub vxlan_port: u16,
+    /// Number of the VXLAN network.
+    pub vxlan_id: u32,
+    /// MTU of the VXLAN device; 0 to find it out.
+    pub vxlan_mtu: u32,
+    /// MTU of the IPv6 VXLAN device; 0 to find it out.
+    pub vxlan_mtu_v6: u32,
     /// Address of this node's VXLAN device.
     pub vxlan_address: Option<Ipv4Addr>,
     /// Address of this node's IPv6 VXLAN device.
@@ -63,6 +71,8 @@ pub struct EncapConfig {
     pub ipip: Option<bool>,
     /// Address of this node's IP-in-IP device.
     pub ipip_address: Option<Ipv4Addr>,
+    /// MTU of the IP-in-IP device; 0 to find it out.
+    pub ipip_mtu: u32,
     /// Whether workloads may send VXLAN packets of their own.
     pub allow_vxlan_from_workloads: bool,
     /// Whether workloads may send IP-in-IP packets of their own.
@@ -86,6 +96,7 @@ impl InterfaceConfig {
             prefixes: values.get("InterfacePrefix"),
             exclude: values.get("InterfaceExclude"),
             refresh_interval: values.get("InterfaceRefreshInterval"),
+            mtu_pattern: values.get("MTUIfacePattern"),
         }
     }
 }
@@ -116,10 +127,14 @@ impl EncapConfig {
         Self {
             vxlan: values.get("VXLANEnabled"),
             vxlan_port: values.get("VXLANPort"),
+            vxlan_id: values.get("VXLANVNI"),
+            vxlan_mtu: values.get("VXLANMTU"),
+            vxlan_mtu_v6: values.get("VXLANMTUV6"),
             vxlan_address: values.get("IPv4VXLANTunnelAddr"),
             vxlan_address_v6: values.get("IPv6VXLANTunnelAddr"),
             ipip: values.get("IpInIpEnabled"),
             ipip_address: values.get("IpInIpTunnelAddr"),
+            ipip_mtu: values.get("IpInIpMtu"),
             allow_vxlan_from_workloads: values.get("AllowVXLANPacketsFromWorkloads"),
             allow_ipip_from_workloads: values.get("AllowIPIPPacketsFromWorkloads"),
         }

@@ -32,7 +32,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Regex,
         "^((en|wl|ww|sl|ib)[Pcopsvx].*|(eth|wlan|wwan).*)",
         "interfaces of the host whose MTU limits that of workloads",
-    ),
+    )
+    .acted_on(),
     Parameter::new(
         "RequireMTUFile",
         Kind::Bool,

@@ -28,7 +28,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "4096",
         "VXLAN network number",
-    ),
+    )
+    .acted_on(),
     Parameter::new(
         "VXLANMTU",
         Kind::Int {
@@ -37,7 +38,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "0",
         "MTU of the VXLAN device; 0 to find it out",
-    ),
+    )
+    .acted_on(),
     Parameter::new(
         "VXLANMTUV6",
         Kind::Int {
@@ -46,7 +48,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "0",
         "MTU of the IPv6 VXLAN device; 0 to find it out",
-    ),
+    )
+    .acted_on(),
     Parameter::new(
         "IPv4VXLANTunnelAddr",
         Kind::Ipv4,
@@ -88,7 +91,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "0",
         "MTU of the IP-in-IP device; 0 to find it out",
-    ),
+    )
+    .acted_on(),
     Parameter::new(
         "IpInIpTunnelAddr",
         Kind::Ipv4,

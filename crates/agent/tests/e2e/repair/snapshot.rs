@@ -18,8 +18,8 @@ pub(super) fn snapshot(setting: &Setting, plane: Plane, is_foreign: bool) -> Str
                 text += &nftables(setting, family);
             }
         }
-        Plane::Iptables => {
-            for program in ["iptables-legacy-save", "ip6tables-legacy-save"] {
+        Plane::Iptables | Plane::IptablesNft => {
+            for program in plane.save_programs() {
                 text += &iptables(&setting.run(program, ""), is_foreign);
             }
             text += &ip_sets(&setting.run("ipset", "save"), is_foreign);

@@ -159,6 +159,7 @@ fn start_agent(
         cluster: None,
         runtime: Handle::current(),
         status_folder: Some(status_folder()),
+        mtu_file: None,
     })?;
     let stop = agent.stop();
     let (tell, ended) = oneshot::channel();

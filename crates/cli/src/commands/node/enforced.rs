@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
@@ -11,6 +12,9 @@ use tortie_dataplane::InterfaceState;
 use tortie_engine::message::Encapsulation;
 use tortie_engine::{Engine, Message, Update};
 use tortie_rules::Dataplane as Kind;
+
+use crate::args::Global;
+use crate::commands::why::updates;
 
 /// What a node must enforce.
 pub(in crate::commands) struct Enforced {
@@ -30,6 +34,24 @@ struct Said {
     messages: Vec<Message>,
     encapsulation: Encapsulation,
     is_ready: bool,
+}
+
+/// What files, or the datastore if there are none, tell a node's agent.
+pub(in crate::commands) async fn load(
+    files: &[PathBuf],
+    recursive: bool,
+    global: &Global,
+) -> Result<Vec<Update>> {
+    if files.is_empty() {
+        updates::of_datastore(global).await
+    } else {
+        updates::of_files(files, recursive)
+    }
+}
+
+/// Adds what the datastore says about a node's parameters to the sources.
+pub(in crate::commands) fn add_parameters(updates: &[Update], node: &str, sources: &mut Sources) {
+    ask(&tortie_engine::Config::for_node(node), updates, sources);
 }
 
 /// Computes what a node must enforce. What the datastore says about parameters is added to the sources.
@@ -75,11 +97,7 @@ fn ask(config: &tortie_engine::Config, updates: &[Update], sources: &mut Sources
     let mut said = Said::default();
     for message in engine.flush() {
         match message {
-            Message::ConfigUpdate(update) => {
-                sources.global = update.global;
-                sources.selected = update.selected;
-                sources.node = update.node;
-            }
+            Message::ConfigUpdate(update) => sources.set_datastore(update),
             Message::Encapsulation(encapsulation) => said.encapsulation = encapsulation,
             Message::InSync => said.is_ready = true,
             Message::DatastoreNotReady => said.is_ready = false,

@@ -1,0 +1,131 @@
+//! The way to other nodes' pods, as the configuration says, and the size of packets that pods may send.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tortie_dataplane::{ClusterNetwork, ClusterOptions, MtuOptions};
+use tortie_engine::Message;
+use tortie_kernel::route;
+
+use crate::config::{Config, Pattern};
+use crate::machine::versions;
+
+/// The way to other nodes' pods.
+pub(crate) struct Cluster {
+    network: ClusterNetwork,
+    mtu_pattern: Option<Pattern>,
+    /// Where CNI plugins read how large packets may be.
+    mtu_file: Option<PathBuf>,
+    written: Option<u32>,
+    is_due: bool,
+}
+
+impl Cluster {
+    /// For the network namespace of the calling thread.
+    pub(crate) fn open(
+        config: &Config,
+        engine: &tortie_engine::Config,
+        mtu_file: Option<&Path>,
+    ) -> route::Result<Self> {
+        Ok(Self {
+            network: ClusterNetwork::open(options(config, engine))?,
+            mtu_pattern: config.interfaces.mtu_pattern.clone(),
+            mtu_file: mtu_file.map(Path::to_owned),
+            written: None,
+            is_due: true,
+        })
+    }
+
+    /// The engine says something.
+    pub(crate) fn on_message(&mut self, message: &Message) {
+        self.is_due |= self.network.on_message(message);
+    }
+
+    /// The configuration changed.
+    pub(crate) fn configure(&mut self, config: &Config, engine: &tortie_engine::Config) {
+        self.is_due |= self.network.set_options(options(config, engine));
+        if self.mtu_pattern != config.interfaces.mtu_pattern {
+            self.mtu_pattern.clone_from(&config.interfaces.mtu_pattern);
+            self.is_due = true;
+        }
+    }
+
+    /// Interfaces changed, or it is time to look whether somebody else changed something.
+    pub(crate) fn distrust_kernel(&mut self) {
+        self.network.distrust_kernel();
+        self.is_due = true;
+    }
+
+    /// Makes in the kernel what has to be made there now.
+    pub(crate) fn act(&mut self) {
+        if !self.is_due {
+            return;
+        }
+        match self.apply() {
+            Ok(problems) => {
+                self.is_due = !problems.is_empty();
+                for problem in problems {
+                    tracing::warn!("{problem}");
+                }
+            }
+            Err(error) => tracing::error!("the way to other nodes could not be made: {error}"),
+        }
+    }
+
+    fn apply(&mut self) -> route::Result<Vec<String>> {
+        let pattern = self.mtu_pattern.as_ref();
+        let mtus = self
+            .network
+            .mtus(|name| pattern.is_none_or(|pattern| pattern.is_match(name)))?;
+        if self.written != Some(mtus.pod) {
+            self.write_mtu(mtus.pod);
+        }
+        self.network.apply(&mtus)
+    }
+
+    fn write_mtu(&mut self, mtu: u32) {
+        let Some(file) = &self.mtu_file else {
+            return;
+        };
+        match replace(file, &mtu.to_string()) {
+            Ok(()) => self.written = Some(mtu),
+            Err(error) => {
+                tracing::warn!(
+                    "{} could not be written, from which CNI plugins read that packets may have {mtu} bytes: {error}",
+                    file.display()
+                );
+            }
+        }
+    }
+}
+
+fn options(config: &Config, engine: &tortie_engine::Config) -> ClusterOptions {
+    let encap = &config.encap;
+    let asked = |mtu: u32| Some(mtu).filter(|mtu| *mtu != 0);
+    ClusterOptions {
+        hostname: engine.node.clone(),
+        versions: versions(config),
+        device_protocol: config.routes.protocol,
+        workload_prefixes: config.interfaces.prefixes.clone(),
+        vxlan_id: encap.vxlan_id,
+        vxlan_port: encap.vxlan_port,
+        ipip_address: encap.ipip_address.map(Into::into),
+        routes_of_ipip: engine.cluster_routes.includes_ipip(),
+        mtu: MtuOptions {
+            vxlan: asked(encap.vxlan_mtu),
+            vxlan_v6: asked(encap.vxlan_mtu_v6),
+            ipip: asked(encap.ipip_mtu),
+        },
+    }
+}
+
+/// Whoever reads the file sees all of the old text or all of the new.
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let new = file.with_extension("new");
+    fs::write(&new, text)?;
+    fs::rename(&new, file)
+}

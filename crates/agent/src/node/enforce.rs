@@ -1,0 +1,205 @@
+//! What the loop does to the kernel: rules, then routes, and looking now and then whether all of it is still there.
+
+use std::time::{Duration, Instant};
+
+use tortie_dataplane::{WorkloadState, remove_left_overs};
+use tortie_kernel::release_unused_memory;
+use tortie_rules::Dataplane as Kind;
+
+use super::Node;
+use crate::agent::Agent;
+use crate::machine::{interfaces, versions};
+
+/// How long after a failure the change is tried again, at first and at most.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+const LAST_RETRY: Duration = Duration::from_secs(10);
+
+/// How soon after its start an agent looks whether programs that one before it had started, and that ended only after it,
+/// changed something meanwhile.
+const FIRST_CHECK: Duration = Duration::from_secs(5);
+
+/// After so many updates, memory that they needed for a short time is given back.
+const MANY_UPDATES: usize = 1000;
+
+impl Node {
+    /// Makes in the kernel what has to be made there now.
+    pub(super) fn act(&mut self, agent: &Agent) {
+        let now = Instant::now();
+        if self.next_listing.is_some_and(|at| at <= now) {
+            self.todo.interfaces = true;
+        }
+        if self.todo.interfaces {
+            self.list_interfaces();
+        }
+        if !self.is_ready {
+            return;
+        }
+        if self.next_check.is_some_and(|at| at <= now) {
+            self.check(agent);
+        }
+        let is_due = self.retry.is_none_or(|(at, _)| at <= now);
+        if self.todo.rules && is_due {
+            self.apply(agent);
+        }
+        // Routes come after the rules that they lead packets through.
+        let is_enforcing = self.next_check.is_some();
+        if is_enforcing && !self.config.routes.sync_disabled {
+            // Nor is an endpoint said to be up whose rules could not be written.
+            if self.todo.routes && !self.todo.rules {
+                self.apply_routes();
+            }
+            self.cluster.act();
+        }
+    }
+
+    fn list_interfaces(&mut self) {
+        match interfaces(&self.config, &mut self.local) {
+            Ok(interfaces) => {
+                self.dataplane.set_interfaces(interfaces);
+                self.todo.interfaces = false;
+                self.todo.routes = true;
+                self.cluster.distrust_kernel();
+                self.todo.rules = true;
+            }
+            Err(error) => tracing::error!("interfaces could not be listed: {error}"),
+        }
+        let interval = self.config.interfaces.refresh_interval;
+        self.next_listing = interval.map(|interval| Instant::now() + interval);
+    }
+
+    fn apply(&mut self, agent: &Agent) {
+        let start = Instant::now();
+        match self.dataplane.apply() {
+            Ok(done) => {
+                let took = start.elapsed();
+                self.todo.rules = false;
+                self.retry = None;
+                agent.metrics.apply_seconds.observe(took.as_secs_f64());
+                if let Some(heard) = self.heard.take() {
+                    let seconds = heard.elapsed().as_secs_f64();
+                    agent.metrics.enforced_seconds.observe(seconds);
+                }
+                tracing::debug!(?done, ?took, "the kernel is up to date");
+                agent.health.set_dataplane(None);
+                self.count(agent);
+                if self.next_check.is_none() {
+                    ready(agent);
+                    self.remove_left_overs();
+                }
+                self.schedule_check();
+                if self.updates >= MANY_UPDATES {
+                    self.updates = 0;
+                    release_unused_memory();
+                }
+            }
+            Err(error) => {
+                agent.metrics.failures.inc();
+                agent.health.set_dataplane(Some(error.to_string()));
+                let delay = self
+                    .retry
+                    .map_or(FIRST_RETRY, |(_, delay)| (delay * 2).min(LAST_RETRY));
+                tracing::error!("{error}; trying again in {delay:?}");
+                self.retry = Some((Instant::now() + delay, delay));
+            }
+        }
+    }
+
+    fn remove_left_overs(&self) {
+        let versions = versions(&self.config);
+        for error in remove_left_overs(self.kind, &versions) {
+            tracing::warn!("rules of another data plane could not be removed: {error}");
+        }
+    }
+
+    fn schedule_check(&mut self) {
+        let backend = self.config.tables.backend(self.kind == Kind::Nftables);
+        let intervals = [
+            backend.refresh_interval,
+            self.config.ip_sets.refresh_interval,
+            self.config.routes.refresh_interval,
+        ];
+        // Without an interval there are no more checks, but the first time is over.
+        let interval = intervals.into_iter().flatten().min();
+        let mut interval = interval.unwrap_or(Duration::MAX / 4);
+        if self.next_check.is_none() && self.kind == Kind::Iptables {
+            interval = interval.min(FIRST_CHECK);
+        }
+        if self.next_check.is_none_or(|at| at <= Instant::now()) {
+            let far = Duration::from_secs(u64::from(u32::MAX));
+            self.next_check = Instant::now().checked_add(interval.min(far));
+        }
+    }
+
+    fn check(&mut self, agent: &Agent) {
+        match self.dataplane.check() {
+            Ok(drift) if drift.is_empty() => {}
+            Ok(drift) => {
+                for drift in &drift {
+                    tracing::warn!("{} {}; repairing", drift.object, drift.what);
+                }
+                agent.metrics.drift.inc_by(drift.len() as u64);
+                self.todo.rules = true;
+            }
+            Err(error) => {
+                tracing::error!("the kernel could not be read: {error}");
+                self.todo.rules = true;
+            }
+        }
+        self.todo.routes = true;
+        self.cluster.distrust_kernel();
+        self.schedule_check();
+    }
+
+    fn apply_routes(&mut self) {
+        match self.local.apply(self.dataplane.world()) {
+            Ok(problems) => {
+                self.todo.routes = !problems.is_empty();
+                for problem in problems {
+                    tracing::warn!("{problem}");
+                }
+            }
+            Err(error) => tracing::error!("routes could not be made: {error}"),
+        }
+        let Some(status) = &mut self.status else {
+            return;
+        };
+        let world = self.dataplane.world();
+        let up = world.workloads().filter(|(_, endpoint)| {
+            self.local.state_of(world, &endpoint.name) == WorkloadState::Up
+        });
+        if let Err(error) = status.update(up) {
+            tracing::warn!("the status of endpoints could not be written: {error}");
+        }
+    }
+
+    fn count(&self, agent: &Agent) {
+        let world = self.dataplane.world();
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        agent
+            .metrics
+            .local_endpoints
+            .set(number(world.endpoint_count()));
+        agent
+            .metrics
+            .local_policies
+            .set(number(world.policy_count()));
+        for version in ["4", "6"] {
+            let labels = vec![("ip_version".to_owned(), version.to_owned())];
+            agent
+                .metrics
+                .ip_sets
+                .get_or_create(&labels)
+                .set(number(world.set_count()));
+        }
+    }
+}
+
+/// Everything is in force for the first time.
+fn ready(agent: &Agent) {
+    let took = agent.started.elapsed();
+    agent.metrics.initial_seconds.set(took.as_secs_f64());
+    tracing::info!(?took, "everything is in force");
+    if let Some(call) = &agent.on_ready {
+        call();
+    }
+}

@@ -1,0 +1,160 @@
+//! `tortie cni`: the plugins under their other name, and their installation.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use tokio::signal::unix::{SignalKind, signal};
+use tortie_cni::Plugin;
+use tortie_cni::install::{self, Options, ServiceAccount, Values};
+
+use crate::args::{Cli, CniCommand, CniInstall, Command};
+use crate::commands::agent::node_name;
+
+/// Where a pod with other plugins has them.
+const OTHER_PLUGINS: &str = "/opt/cni/bin";
+
+/// How often certificates are compared.
+const REFRESH: Duration = Duration::from_secs(10);
+
+/// Runs as a plugin, if the program was called by the name of one.
+pub(crate) fn by_program_name() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os();
+    let plugin = Plugin::from_program_name(&arguments.next()?)?;
+    let rest: Vec<_> = arguments.collect();
+    Some(tortie_cni::plugin::main(plugin, &rest, VERSION))
+}
+
+/// Runs as a plugin, if that is the command: plugins have a log and a runtime of their own.
+pub(crate) fn by_command(cli: &Cli) -> Option<ExitCode> {
+    let Command::Cni(cni) = &cli.command else {
+        return None;
+    };
+    let (plugin, arguments) = match &cni.command {
+        CniCommand::Calico(plugin) => (Plugin::Calico, &plugin.arguments),
+        CniCommand::CalicoIpam(plugin) => (Plugin::CalicoIpam, &plugin.arguments),
+        CniCommand::Install(_) => return None,
+    };
+    Some(tortie_cni::plugin::main(plugin, arguments, VERSION))
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Installs the plugins, or shows what would be done.
+pub(crate) async fn install(args: &CniInstall) -> Result<ExitCode> {
+    let options = options(args)?;
+    let plan = install::plan(&options).await?;
+    if args.dry_run {
+        let mut out = std::io::stdout().lock();
+        for step in &plan.steps {
+            writeln!(out, "{step}")?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    plan.carry_out()?;
+    if args.sleep {
+        stay(&options).await?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Copies certificates again when they change, until a signal comes.
+async fn stay(options: &Options) -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+            () = tokio::time::sleep(REFRESH) => {}
+        }
+        if let Err(error) = install::refresh_tls(options) {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "Certificates for etcd could not be copied");
+        }
+    }
+}
+
+fn options(args: &CniInstall) -> Result<Options> {
+    let root = args.root.clone();
+    let root = root.unwrap_or_else(|| install::host_root().to_owned());
+    let binary = std::env::current_exe().context("this program cannot find itself")?;
+    let template = match &args.network_config_file {
+        Some(file) => Some(
+            std::fs::read_to_string(file)
+                .with_context(|| format!("{} could not be read", file.display()))?,
+        ),
+        None => args.network_config.clone().filter(|text| !text.is_empty()),
+    };
+    let account = ServiceAccount {
+        folder: ServiceAccount::FOLDER.into(),
+        plugins_account: args.service_account.clone(),
+        protocol: args.values.service_protocol.clone(),
+        host: args.values.service_host.clone(),
+        port: args.values.service_port.clone(),
+        skip_tls_verify: args.skip_tls_verify,
+    };
+    let account = account.is_there().then_some(account);
+    let binary_folders = if args.bin_dir.is_empty() {
+        vec![root.join("opt/cni/bin"), root.join("secondary-bin-dir")]
+    } else {
+        args.bin_dir.clone()
+    };
+    Ok(Options {
+        binary,
+        binary_folders,
+        other_plugins: (root != Path::new("/")).then(|| OTHER_PLUGINS.into()),
+        skipped: args
+            .skip_binaries
+            .split(',')
+            .map(|s| s.trim().to_owned())
+            .collect(),
+        replace_binaries: args.update_binaries,
+        config_folder: below(&root, &args.net_dir),
+        config_folder_on_node: args.net_dir.clone(),
+        config_name: args.conf_name.clone(),
+        old_config_name: args.old_conf_name.clone(),
+        template,
+        values: values(args, account.as_ref())?,
+        tls_folder: args.tls_assets_dir.clone(),
+        service_account: account.filter(|_| args.kubeconfig.is_none()),
+        kubeconfig: args.kubeconfig.clone(),
+    })
+}
+
+fn values(args: &CniInstall, account: Option<&ServiceAccount>) -> Result<Values> {
+    let given = &args.values;
+    Ok(Values {
+        log_level: given.plugin_log_level.clone(),
+        log_file_path: given.log_file_path.clone(),
+        log_file_max_size: given.log_file_max_size.clone(),
+        log_file_max_age: given.log_file_max_age.clone(),
+        log_file_max_count: given.log_file_max_count.clone(),
+        datastore_type: given.datastore_type.clone(),
+        node_name: node_name(
+            given.node_name.as_deref(),
+            &std::collections::BTreeMap::new(),
+        )?,
+        mtu: given.mtu.clone(),
+        service_host: given.service_host.clone(),
+        service_port: given.service_port.clone(),
+        token: account
+            .map(ServiceAccount::token)
+            .transpose()?
+            .unwrap_or_default(),
+        api_group: given.api_group.clone(),
+        etcd_endpoints: given.etcd_endpoints.clone(),
+        etcd_discovery_srv: given.etcd_discovery_srv.clone(),
+        require_mtu_file: given.require_mtu_file.clone(),
+    })
+}
+
+/// A path of the node, as it is seen under a root. In a pod the folder is always mounted in the usual place.
+fn below(root: &Path, path: &Path) -> PathBuf {
+    if root == Path::new("/host") {
+        return root.join("etc/cni/net.d");
+    }
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}

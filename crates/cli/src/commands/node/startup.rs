@@ -1,0 +1,133 @@
+//! `tortie node startup` and `tortie node tunnel-addresses`: a node gets its place in the cluster.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use tortie_ipam::Ipam;
+use tortie_kernel::route::Socket;
+use tortie_node::autodetect::Interface;
+use tortie_node::tunnel::{self, Outcome};
+use tortie_node::{KubernetesFacts, Settings, follow, register};
+use tortie_store::Client;
+
+use crate::args::{Global, Startup, TunnelAddresses};
+use crate::commands::agent::machine_name;
+use crate::config::{Connection, open};
+
+pub(super) async fn startup(args: &Startup, global: &Global) -> Result<ExitCode> {
+    let settings = settings(args.node.as_deref())?;
+    let interfaces = interfaces().context("interfaces of this machine")?;
+    let Connection { client, cluster } = open(global).await?;
+    let kubernetes = match cluster {
+        Some(cluster) => Some(KubernetesFacts {
+            pod_networks: pod_networks(cluster).await,
+        }),
+        None => None,
+    };
+    let registered = register(&client, &settings, &interfaces, kubernetes.as_ref()).await?;
+    let mut out = anstream::stdout();
+    for pool in &registered.pools {
+        writeln!(out, "Created pool {pool}")?;
+    }
+    let addresses = registered.node.spec.bgp.unwrap_or_default();
+    for address in [addresses.ipv4_address, addresses.ipv6_address] {
+        if !address.is_empty() {
+            writeln!(out, "Node {} has the address {address}", settings.name)?;
+        }
+    }
+    give_addresses(&client, &settings.name).await?;
+    write_name(&settings.name_file, &settings.name)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn tunnel_addresses(args: &TunnelAddresses, global: &Global) -> Result<ExitCode> {
+    let settings = settings(args.node.as_deref())?;
+    let Connection { client, .. } = open(global).await?;
+    if args.run_once {
+        give_addresses(&client, &settings.name).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let ipam = Ipam::new(Arc::clone(client.store()));
+    tokio::select! {
+        never = follow(&client, &ipam, &settings.name) => never,
+        stopped = tokio::signal::ctrl_c() => stopped.context("waiting for a signal")?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The networks that kubeadm was told to use for pods; none if it is not there or may not be asked.
+async fn pod_networks(cluster: kube::Client) -> Vec<IpNet> {
+    let maps: Api<ConfigMap> = Api::namespaced(cluster, "kube-system");
+    let Ok(Some(map)) = maps.get_opt("kubeadm-config").await else {
+        return Vec::new();
+    };
+    let data = map.data.unwrap_or_default();
+    let text = data.get("ClusterConfiguration").map_or("", String::as_str);
+    let parsed: Result<serde_json::Value, _> = serde_saphyr::from_str(text);
+    let networking = parsed.unwrap_or_default();
+    let subnets = networking["networking"]["podSubnet"].as_str().unwrap_or("");
+    let nets = subnets.split(',').map(str::trim);
+    nets.filter_map(|net| net.parse().ok()).collect()
+}
+
+async fn give_addresses(client: &Client, node: &str) -> Result<()> {
+    let ipam = Ipam::new(Arc::clone(client.store()));
+    let mut out = anstream::stdout();
+    for (tunnel, outcome) in tunnel::ensure(client, &ipam, node).await? {
+        let name = tunnel.name();
+        match outcome {
+            Outcome::NotNeeded => {}
+            Outcome::Kept(address) | Outcome::Assigned(address) => {
+                writeln!(out, "The {name} device has the address {address}")?;
+            }
+            Outcome::Released(address) => {
+                writeln!(
+                    out,
+                    "The {name} device needs no address: released {address}"
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn settings(node: Option<&str>) -> Result<Settings> {
+    let mut variables: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    if let Some(node) = node {
+        variables.insert("NODENAME".to_owned(), node.to_owned());
+    }
+    Ok(Settings::from_environment(&variables, &machine_name()?)?)
+}
+
+/// The interfaces of this machine, in the order of their numbers.
+fn interfaces() -> Result<Vec<Interface>> {
+    let links = Socket::open()?.links()?.into_iter();
+    let interfaces = links.map(|link| Interface {
+        name: link.name,
+        addresses: link.addresses,
+    });
+    Ok(interfaces.collect())
+}
+
+/// Tells CNI plugins the node's name. Whoever reads the file sees all of it.
+fn write_name(file: &Path, name: &str) -> Result<()> {
+    let write = || -> std::io::Result<()> {
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let new = file.with_extension("new");
+        fs::write(&new, name)?;
+        fs::rename(&new, file)
+    };
+    write().with_context(|| format!("writing the node's name to {}", file.display()))
+}

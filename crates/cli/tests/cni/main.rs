@@ -1,0 +1,12 @@
+//! The CNI plugins, called as a container runtime calls them, on real datastores and in real network namespaces.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod addresses;
+mod connecting;
+mod containerd;
+mod failing;
+mod install;
+mod kubernetes;
+mod other_commands;
+mod site;

@@ -1,0 +1,130 @@
+//! A node with two pods, and an etcd on it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tokio::runtime::Runtime;
+use tortie_api::Resource;
+use tortie_store::etcd::{EtcdConfig, EtcdStore};
+use tortie_store::{Error, Key, Precondition, Store};
+use tortie_testkit::Etcd;
+use tortie_testkit::net::{Node, Pod, open_passage};
+
+use crate::objects::{GUESTS, common, endpoint};
+
+/// Where packets go from and to, and the datastore that says which of them arrive.
+pub(crate) struct Site {
+    pub(crate) datastore: Arc<Datastore>,
+    pub(crate) client: Pod,
+    pub(crate) server: Pod,
+    pub(crate) etcd: Etcd,
+    pub(crate) node: Node,
+}
+
+/// The datastore, as a user writes to it.
+pub(crate) struct Datastore {
+    store: Arc<dyn Store>,
+    /// Its threads are in the node's namespace.
+    runtime: Runtime,
+}
+
+/// A node on which no agent has been, and the datastore as it is seen from there.
+pub(crate) struct FreshNode {
+    pub(crate) node: Node,
+    pub(crate) endpoint: String,
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        let mut node = Node::new().unwrap();
+        let client = add_pod(&mut node, "client", 1);
+        let server = add_pod(&mut node, "server", 2);
+        let etcd = node.namespace().run(Etcd::start).unwrap().unwrap();
+        let runtime = node.namespace().run(Runtime::new).unwrap().unwrap();
+        let config = EtcdConfig {
+            endpoints: vec![etcd.endpoint().to_owned()],
+            ..EtcdConfig::default()
+        };
+        let connect = runtime.spawn(async move { EtcdStore::connect(&config).await });
+        let store = runtime.block_on(connect).unwrap().unwrap();
+        let datastore = Datastore {
+            store: Arc::new(store),
+            runtime,
+        };
+        for resource in common() {
+            datastore.put(resource);
+        }
+        datastore.put(of_pod("client", &client, &[("list", GUESTS)]));
+        datastore.put(of_pod("server", &server, &[("role", "server")]));
+        Self {
+            datastore: Arc::new(datastore),
+            client,
+            server,
+            etcd,
+            node,
+        }
+    }
+
+    /// A node without pods, for which the datastore is the same.
+    pub(crate) fn fresh_node(&self) -> FreshNode {
+        let node = Node::new().unwrap();
+        let endpoint = open_passage(
+            node.namespace(),
+            self.node.namespace(),
+            self.etcd.endpoint(),
+        )
+        .unwrap();
+        FreshNode { node, endpoint }
+    }
+}
+
+impl Datastore {
+    /// Writes a resource, in place of the one that is there.
+    pub(crate) fn put(&self, mut resource: Resource) {
+        let store = Arc::clone(&self.store);
+        self.wait_for(async move {
+            match store.create(resource.clone()).await {
+                Err(Error::AlreadyExists(_)) => {
+                    let there = store.get(&Key::of(&resource)).await?;
+                    let revision = there.metadata().resource_version.clone();
+                    resource.metadata_mut().resource_version = revision;
+                    store.update(resource).await.map(drop)
+                }
+                created => created.map(drop),
+            }
+        });
+    }
+
+    /// Deletes a resource if it is there.
+    pub(crate) fn delete(&self, resource: &Resource) {
+        let (store, key) = (Arc::clone(&self.store), Key::of(resource));
+        self.wait_for(async move {
+            match store.delete(&key, &Precondition::default()).await {
+                Err(Error::NotFound(_)) => Ok(()),
+                deleted => deleted.map(drop),
+            }
+        });
+    }
+
+    fn wait_for(&self, task: impl Future<Output = Result<(), Error>> + Send + 'static) {
+        let task = self.runtime.spawn(task);
+        self.runtime.block_on(task).unwrap().unwrap();
+    }
+}
+
+fn add_pod(node: &mut Node, name: &str, number: u8) -> Pod {
+    let addresses = [
+        IpAddr::from([10, 65, 0, number]),
+        IpAddr::from([0xfd00, 0x65, 0, 0, 0, 0, 0, u16::from(number)]),
+    ];
+    node.add_pod(&format!("cali{name}"), &addresses).unwrap()
+}
+
+fn of_pod(name: &str, pod: &Pod, labels: &[(&str, &str)]) -> Resource {
+    let networks = pod.addresses.iter().map(|address| {
+        let length = if address.is_ipv4() { 32 } else { 128 };
+        format!("{address}/{length}")
+    });
+    let networks: Vec<String> = networks.collect();
+    endpoint(name, &pod.interface, &networks, labels)
+}
