@@ -5,10 +5,12 @@
 //! environment.
 
 mod connect;
+mod felix;
 mod settings;
 
-pub(crate) use connect::{Connection, connect, open};
-pub(crate) use settings::Settings;
+pub(crate) use connect::{Connection, connect, open, open_with};
+pub(crate) use felix::felix_variable;
+pub(crate) use settings::{Settings, Source};
 
 /// The file that calicoctl reads unless told otherwise.
 pub(crate) const DEFAULT_FILE: &str = "/etc/calico/calicoctl.cfg";

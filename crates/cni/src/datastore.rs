@@ -3,7 +3,6 @@
 //! What the configuration leaves open comes from the environment, from the variables that all of Calico's programs know,
 //! each also with the prefix `CALICO_`, which wins.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -220,18 +219,12 @@ async fn embedded(config: &NetworkConfig) -> Result<EmbeddedStore> {
     loop {
         match EmbeddedStore::open(path) {
             Ok(store) => return Ok(store),
-            Err(_) if is_locked(path) && Instant::now() < end => {
+            Err(error) if error.is_retryable() && Instant::now() < end => {
                 tokio::time::sleep(EMBEDDED_INTERVAL).await;
             }
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-/// Whether another process has the file locked, as whoever has the datastore open does.
-fn is_locked(path: &Path) -> bool {
-    let locked = fs::File::open(path).map(|file| file.try_lock());
-    matches!(locked, Ok(Err(fs::TryLockError::WouldBlock)))
 }
 
 #[cfg(test)]

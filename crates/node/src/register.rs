@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use tortie_api::bgp_configuration::BgpConfigurationSpec;
 use tortie_api::felix_configuration::FelixConfigurationSpec;
 use tortie_api::ipam_configuration::IpamConfigurationSpec;
+use tortie_api::net::{Cidr, parse_cidr_or_ip};
 use tortie_api::node::{NodeBgpSpec, NodeInterface, NodeSpec, OrchRef};
 use tortie_api::scalar::GoDuration;
 use tortie_api::{BgpConfiguration, FelixConfiguration, IpamConfiguration, Kind, Node, Resource};
@@ -263,8 +264,7 @@ fn addresses(spec: &NodeSpec) -> Vec<IpAddr> {
 }
 
 fn address(text: &str) -> Option<IpAddr> {
-    let text = text.split_once('/').map_or(text, |(address, _)| address);
-    text.parse().ok()
+    parse_cidr_or_ip(text).map(Cidr::ip)
 }
 
 async fn check_addresses(client: &Client, node: &Node) -> Result<(), Error> {

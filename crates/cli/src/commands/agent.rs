@@ -14,7 +14,7 @@ use tortie_agent::{Agent, Options};
 use super::node::enforced;
 use crate::args;
 use crate::args::Global;
-use crate::config::{Connection, open};
+use crate::config::{Connection, felix_variable, open_with};
 
 /// Where the agent looks for parameters.
 pub(crate) const PARAMETER_FILE: &str = "/etc/calico/felix.cfg";
@@ -27,7 +27,9 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
     if args.explain_config {
         return explain_config(&node, environment, file, global).await;
     }
-    let Connection { client, cluster } = open(global).await?;
+    let environment_variable = |name: &str| std::env::var(name).ok();
+    let variable = |name: &str| felix_variable(&environment_variable, name);
+    let Connection { client, cluster } = open_with(global, &variable).await?;
     let agent = Agent::new(Options {
         node,
         environment,

@@ -9,7 +9,7 @@ use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
 use tortie_store::{Client, Store};
 
-use super::Settings;
+use super::{Settings, Source};
 use crate::args::{DatastoreType, Global};
 
 /// An open datastore.
@@ -27,7 +27,12 @@ pub(crate) async fn connect(global: &Global) -> Result<Client> {
 
 /// The same, with the cluster.
 pub(crate) async fn open(global: &Global) -> Result<Connection> {
-    let mut settings = Settings::load(&global.config, &|name| std::env::var(name).ok())?;
+    open_with(global, &|name| std::env::var(name).ok()).await
+}
+
+/// The same, where the variables are these.
+pub(crate) async fn open_with(global: &Global, environment: Source<'_>) -> Result<Connection> {
+    let mut settings = Settings::load(&global.config, environment)?;
     if let Some(context) = &global.context {
         settings.k8s_current_context.clone_from(context);
     }

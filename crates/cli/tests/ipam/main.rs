@@ -82,9 +82,12 @@ fn a_healthy_cluster_has_no_problems() {
 #[test]
 fn each_sort_of_problem_is_found_alone() {
     type Seed = fn(&Setting) -> String;
-    let seeds: [(&str, Seed); 7] = [
+    let seeds: [(&str, Seed); 8] = [
         ("leaked: pod default/gone does not exist", |setting| {
             setting.assign(&pod("gone"))
+        }),
+        ("leaked: no workload has it", |setting| {
+            setting.assign(&setting::container("abc"))
         }),
         ("leaked: node lost does not exist", |setting| {
             setting.assign(&setting::tunnel("lost"))

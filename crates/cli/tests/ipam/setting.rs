@@ -45,6 +45,15 @@ pub(crate) fn pod(name: &str) -> Holder {
     )
 }
 
+/// A container that is no pod.
+pub(crate) fn container(id: &str) -> Holder {
+    holder(
+        format!("net.{id}"),
+        &[(attribute::NODE, NODE)],
+        Use::Workload,
+    )
+}
+
 /// The tunnel of a node.
 pub(crate) fn tunnel(node: &str) -> Holder {
     holder(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use tortie_api::net::{Cidr, parse_cidr_or_ip};
 use tortie_engine::Message;
 use tortie_engine::message::{Encapsulation, Host, PoolType, Route as Told, RouteTypes, Vtep};
 use tortie_kernel::link::Mac;
@@ -83,11 +84,7 @@ impl Topology {
                 host.map(|host| &host.ipv6_addr),
             ),
         };
-        of_vtep.or_else(|| {
-            let text = of_host?;
-            let address = text.split_once('/').map_or(&**text, |(address, _)| address);
-            address.parse().ok()
-        })
+        of_vtep.or_else(|| parse_cidr_or_ip(of_host?).map(Cidr::ip))
     }
 
     /// A node's end of the VXLAN tunnels.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use tortie_api::kinds::ip_pool::IpPoolAllowedUse;
+use tortie_api::net::{Cidr, parse_cidr_or_ip};
 use tortie_engine::message::{GlobalBgpConfig, Host, IpamPool, Member, Vtep};
 use tortie_rules::{Dataplane, IpVersion, fixed_set, ip_set_name};
 
@@ -196,6 +197,5 @@ fn is_for_services_only(pool: &IpamPool) -> bool {
 
 /// The address of a node, with or without the length of its network's prefix.
 fn address(text: &str) -> Option<IpAddr> {
-    let address = text.split_once('/').map_or(text, |(address, _)| address);
-    address.parse().ok()
+    parse_cidr_or_ip(text).map(Cidr::ip)
 }

@@ -145,6 +145,10 @@ fn absence(attributes: &BTreeMap<String, String>, inhabitants: &Inhabitants) -> 
     }
     match get(attribute::NODE) {
         Some(node) if node_is_gone(node) => State::Leaked(format!("node {node} does not exist")),
+        // A container's that is no pod. What is kept back for other reasons says why.
+        Some(_) if inhabitants.workloads.is_some() && get(attribute::NOTE).is_none() => {
+            State::Leaked("no workload has it".to_owned())
+        }
         _ => State::Unknown,
     }
 }

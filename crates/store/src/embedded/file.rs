@@ -340,9 +340,12 @@ fn open_file(path: &Path) -> io::Result<File> {
 fn open_error(path: &Path, error: DatabaseError) -> Error {
     let shown = path.display();
     match error {
-        DatabaseError::DatabaseAlreadyOpen => Error::message(format!(
-            "the store {shown} is open in another tortie process; stop that one first"
-        )),
+        DatabaseError::DatabaseAlreadyOpen => Error::Unavailable {
+            message: format!(
+                "the store {shown} is open in another tortie process; stop that one first"
+            ),
+            source: None,
+        },
         DatabaseError::Storage(StorageError::Io(ref cause))
             if cause.kind() != io::ErrorKind::InvalidData =>
         {

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::Service;
 use kube::Api;
 use kube::api::ListParams;
+use tortie_api::net::{Cidr, parse_cidr_or_ip};
 use tortie_api::{Kind, Node, Resource, WorkloadEndpoint};
 use tortie_ipam::report::{Inhabitants, Workload};
 use tortie_store::Query;
@@ -98,6 +99,5 @@ fn addresses_of(node: &Node) -> BTreeSet<IpAddr> {
 }
 
 fn address(text: &str) -> Option<IpAddr> {
-    let text = text.split_once('/').map_or(text, |(address, _)| address);
-    text.parse().ok()
+    parse_cidr_or_ip(text).map(Cidr::ip)
 }
