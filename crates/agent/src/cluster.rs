@@ -1,7 +1,5 @@
 //! The way to other nodes' pods, as the configuration says, and the size of packets that pods may send.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use tortie_dataplane::{ClusterNetwork, ClusterOptions, MtuOptions};
@@ -9,6 +7,7 @@ use tortie_engine::Message;
 use tortie_kernel::route;
 
 use crate::config::{Config, Pattern};
+use crate::files::replace_file;
 use crate::machine::versions;
 
 /// The way to other nodes' pods.
@@ -88,7 +87,7 @@ impl Cluster {
         let Some(file) = &self.mtu_file else {
             return;
         };
-        match replace(file, &mtu.to_string()) {
+        match replace_file(file, &mtu.to_string()) {
             Ok(()) => self.written = Some(mtu),
             Err(error) => {
                 tracing::warn!(
@@ -118,14 +117,4 @@ fn options(config: &Config, engine: &tortie_engine::Config) -> ClusterOptions {
             ipip: asked(encap.ipip_mtu),
         },
     }
-}
-
-/// Whoever reads the file sees all of the old text or all of the new.
-fn replace(file: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let new = file.with_extension("new");
-    fs::write(&new, text)?;
-    fs::rename(&new, file)
 }

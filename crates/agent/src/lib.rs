@@ -14,6 +14,7 @@ mod agent;
 mod cluster;
 pub mod config;
 mod derive;
+mod files;
 pub mod machine;
 mod metrics;
 mod node;
@@ -22,5 +23,6 @@ mod status;
 
 pub use agent::{Agent, Error, Options, Stop};
 pub use derive::{TooFewMarks, engine_config, rules_config};
+pub use files::replace_file;
 pub use metrics::Metrics;
 pub use server::{Health, serve};

@@ -22,6 +22,7 @@ use crate::change::Batch;
 
 use endpoints::{HostsByInterface, Workloads};
 use family::Family;
+pub(crate) use network::is_of;
 use network::{FixedSets, Network};
 pub use network::{InterfaceState, Interfaces};
 use sets::Sets;

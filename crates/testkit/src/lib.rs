@@ -34,6 +34,7 @@ mod error;
 mod etcd;
 mod kube_api_server;
 pub mod net;
+mod random;
 mod server;
 mod vectors;
 
@@ -41,4 +42,5 @@ pub use command::Output;
 pub use error::{Error, Result};
 pub use etcd::{Etcd, EtcdConfig, Tls};
 pub use kube_api_server::KubeApiServer;
+pub use random::Random;
 pub use vectors::{crds_dir, vectors};

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tortie_api::Resource;
+use tortie_testkit::Random;
 
 use crate::objects::{GUESTS, OTHERS, endpoint, network_set, policy, rule};
-use crate::random::Random;
 use crate::site::{Datastore, Site};
 
 /// The time between two changes.

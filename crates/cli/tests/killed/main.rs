@@ -10,7 +10,6 @@ mod agent_process;
 mod churn;
 mod datagrams;
 mod objects;
-mod random;
 mod site;
 mod snapshot;
 
@@ -21,9 +20,9 @@ use agent_process::AgentProcess;
 use churn::Churn;
 use datagrams::Datagrams;
 use objects::{CLOSED, CLOSED_BY_SET, OPEN, OPEN_BY_SET};
-use random::Random;
 use site::Site;
 use snapshot::snapshot;
+use tortie_testkit::Random;
 
 /// After so many kills the kernel is compared with that of a machine that has just been started.
 const BETWEEN_COMPARISONS: u64 = 10;

@@ -13,6 +13,7 @@ use tortie_rules::IpVersion;
 
 use super::ClusterOptions;
 use crate::mtu::Mtus;
+use crate::world::is_of;
 
 /// What is known of the cluster.
 #[derive(Debug, Default)]
@@ -259,8 +260,4 @@ fn is_local_block(route: &Told) -> bool {
     route.types.contains(RouteTypes::LOCAL_WORKLOAD)
         && !route.local_workload
         && route.dst.prefix_len() != route.dst.max_prefix_len()
-}
-
-pub(super) fn is_of(net: &IpNet, version: IpVersion) -> bool {
-    matches!(net, IpNet::V4(_)) == (version == IpVersion::V4)
 }

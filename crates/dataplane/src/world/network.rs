@@ -184,7 +184,8 @@ impl ProgrammedSets {
     }
 }
 
-fn is_of(net: &IpNet, version: IpVersion) -> bool {
+/// Whether a network is of an IP version.
+pub(crate) fn is_of(net: &IpNet, version: IpVersion) -> bool {
     matches!(net, IpNet::V4(_)) == (version == IpVersion::V4)
 }
 

@@ -10,8 +10,8 @@ use tortie_sync::{Config, Status};
 
 use crate::embedded;
 use crate::faulty_store::{FaultyStore, Mood, UNREADABLE};
-use crate::random::Random;
 use crate::world::{Consumer, World, config, resource, set};
+use tortie_testkit::Random;
 
 const SEEDS: u64 = 32;
 const AT_ONCE: u64 = 8;

@@ -12,7 +12,7 @@ use tortie_store::{
     Revision, Store, Watch,
 };
 
-use crate::random::Random;
+use tortie_testkit::Random;
 
 /// The label of objects that cannot be read.
 pub(crate) const UNREADABLE: &str = "unreadable";

@@ -8,6 +8,5 @@ mod faults;
 mod faulty_store;
 mod kubernetes;
 mod proxy;
-mod random;
 mod scenario;
 mod world;

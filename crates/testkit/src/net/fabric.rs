@@ -1,6 +1,6 @@
 //! Networks that several nodes are in.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd as _;
 use std::process::Command;
 
@@ -53,11 +53,6 @@ impl Fabric {
     /// The namespace of the router, which is in all networks.
     pub fn router(&self) -> &Namespace {
         &self.router
-    }
-
-    /// The router's IPv4 address in a network.
-    pub fn gateway(network: u8) -> IpAddr {
-        addresses(network, ROUTER)[0].addr()
     }
 
     /// Connects a node to a network, through its interface `eth0`. Gives its addresses there.

@@ -1,9 +1,7 @@
 //! `tortie node startup` and `tortie node tunnel-addresses`: a node gets its place in the cluster.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -11,6 +9,7 @@ use anyhow::{Context as _, Result};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
+use tortie_agent::replace_file;
 use tortie_ipam::Ipam;
 use tortie_kernel::route::Socket;
 use tortie_node::autodetect::Interface;
@@ -44,7 +43,9 @@ pub(super) async fn startup(args: &Startup, global: &Global) -> Result<ExitCode>
         }
     }
     give_addresses(&client, &settings.name).await?;
-    write_name(&settings.name_file, &settings.name)?;
+    let file = &settings.name_file;
+    replace_file(file, &settings.name)
+        .with_context(|| format!("writing the node's name to {}", file.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -117,17 +118,4 @@ fn interfaces() -> Result<Vec<Interface>> {
         addresses: link.addresses,
     });
     Ok(interfaces.collect())
-}
-
-/// Tells CNI plugins the node's name. Whoever reads the file sees all of it.
-fn write_name(file: &Path, name: &str) -> Result<()> {
-    let write = || -> std::io::Result<()> {
-        if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let new = file.with_extension("new");
-        fs::write(&new, name)?;
-        fs::rename(&new, file)
-    };
-    write().with_context(|| format!("writing the node's name to {}", file.display()))
 }
