@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use tortie_api::ip_pool::{IpPoolAllowedUse, IpipMode, VxlanMode};
+use tortie_api::ip_pool::{IpipMode, VxlanMode};
 use tortie_api::{IpPool, Kind, Node, Resource};
+use tortie_ipam::pools::Pool;
 use tortie_ipam::{AssignIp, AutoAssign, Ipam, Use, attribute};
-use tortie_selector::Selector;
 use tortie_store::{self as store, Client, Key, Query};
 
 use crate::autodetect::Version;
@@ -186,20 +186,16 @@ async fn ensure_one(
 /// The networks of the pools that a tunnel's address on the node may come from.
 fn usable(pools: &[IpPool], tunnel: Tunnel, node: &Node) -> Vec<IpNet> {
     let labels = &node.metadata.labels;
-    let selects = |pool: &IpPool| {
-        let selector = &pool.spec.node_selector;
-        selector.is_empty() || Selector::parse(selector).is_ok_and(|it| it.matches(labels))
-    };
-    let allows = |pool: &IpPool| {
-        let uses = &pool.spec.allowed_uses;
-        uses.is_empty() || uses.contains(&IpPoolAllowedUse::Tunnel)
-    };
     let is_alive =
-        |pool: &IpPool| !pool.spec.disabled && pool.metadata.deletion_timestamp.is_none();
+        |pool: &&IpPool| !pool.spec.disabled && pool.metadata.deletion_timestamp.is_none();
+    let pools = pools.iter().filter(is_alive);
     let pools = pools
-        .iter()
-        .filter(|pool| tunnel.is_of(pool) && is_alive(pool) && allows(pool) && selects(pool));
-    let nets = pools.filter_map(|pool| pool.spec.cidr.parse::<IpNet>().ok());
+        .filter(|pool| tunnel.is_of(pool))
+        .filter_map(Pool::new);
+    let allows = |pool: &Pool| {
+        pool.allowed_uses.contains(&Use::Tunnel) && pool.selects_node(labels).unwrap_or(false)
+    };
+    let nets = pools.filter(allows).map(|pool| pool.net);
     nets.filter(|net| tunnel.version().has(&net.addr()))
         .collect()
 }
