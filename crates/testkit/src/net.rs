@@ -28,6 +28,7 @@
 //! - Namespaces have no names and no files: they end with the values, and with the process.
 //! - Nothing outside them changes. Making them needs `CAP_SYS_ADMIN` and `CAP_NET_ADMIN`.
 
+mod datagrams;
 mod dialogue;
 mod error;
 mod fabric;
@@ -36,6 +37,7 @@ mod passage;
 mod probe;
 mod topology;
 
+pub use datagrams::Datagrams;
 pub use dialogue::{Dialogue, ping};
 pub use error::{Error, Result};
 pub use fabric::Fabric;

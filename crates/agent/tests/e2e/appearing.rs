@@ -10,7 +10,6 @@ use crate::flow::{Machine, PATIENCE, eventually};
 use crate::objects::policy;
 use crate::planes::Plane;
 use crate::setting::Setting;
-use crate::traffic::Datagrams;
 
 on_all_data_planes!(
     a_pod_is_closed_from_its_first_moment,
@@ -54,8 +53,8 @@ fn a_pod_is_closed_from_its_first_moment(plane: Plane) {
             // Somebody else lets packets come as far as the rules.
             setting.route(IpNet::from(guest.ipv4()), &format!("cali{name}"));
         }
-        let closed = Datagrams::start(&client, &guest, CLOSED);
-        let open = Datagrams::start(&client, &guest, OPEN);
+        let closed = client.datagrams(&guest, CLOSED);
+        let open = client.datagrams(&guest, OPEN);
         closed.go_on();
         assert_eq!(open.arrived(), 0, "{name} was open before it was known");
         put_policies(&setting, &name);

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 use tortie_api::{Kind, Resource};
+use tortie_testkit::net::Datagrams;
 
 use crate::flow::Machine;
 use crate::objects::{labelled, policy};
 use crate::planes::Plane;
 use crate::setting::Setting;
-use crate::traffic::{Conversation, Datagrams};
+use crate::traffic::Conversation;
 
 on_all_data_planes!(
     traffic_is_not_disturbed_by_changes_that_do_not_concern_it,
@@ -63,8 +64,8 @@ impl Pair {
         let open = |address| Conversation::open(client, server, address, OPEN_PORT);
         Watched {
             conversations: addresses.map(open).collect(),
-            open: Datagrams::start(client, server, OPEN_PORT),
-            closed: Datagrams::start(client, server, CLOSED_PORT),
+            open: client.datagrams(server, OPEN_PORT),
+            closed: client.datagrams(server, CLOSED_PORT),
         }
     }
 }
@@ -89,7 +90,8 @@ impl Watched {
             "something came to the closed port"
         );
         let sent = self.open.sent();
-        assert_eq!(self.open.lost(), 0, "lost of {sent} to the open port");
+        let lost = self.open.lost().len();
+        assert_eq!(lost, 0, "lost of {sent} to the open port");
     }
 }
 
@@ -218,7 +220,7 @@ fn check_switch(from: Plane, to: Plane) {
         client.udp(&server, CLOSED_PORT),
     );
     setting.await_flows(&[(open, true), (closed, false)]);
-    let never = Datagrams::start(&client, &server, 7009);
+    let never = client.datagrams(&server, 7009);
     agent.end();
     let agent = setting.start_agent(to, &[]);
     setting.await_flows(&[(open, true), (closed, false)]);
@@ -291,8 +293,8 @@ fn a_pod_is_never_open_while_it_comes_and_goes(plane: Plane) {
         ..
     } = pair;
     let (guest, endpoint) = setting.prepare_pod("guest", 9, &json!({"role": "guest"}));
-    let open = Datagrams::start(&client, &guest, OPEN_PORT);
-    let closed = Datagrams::start(&client, &guest, CLOSED_PORT);
+    let open = client.datagrams(&guest, OPEN_PORT);
+    let closed = client.datagrams(&guest, CLOSED_PORT);
     for _ in 0..5 {
         setting.put(endpoint.clone());
         open.await_arrivals();

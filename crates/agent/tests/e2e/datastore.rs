@@ -7,7 +7,6 @@ use crate::etcd::WithEtcd;
 use crate::flow::eventually;
 use crate::objects::policy;
 use crate::planes::Plane;
-use crate::traffic::Datagrams;
 
 on_both_data_planes!(
     without_the_datastore_everything_stays_in_force_and_its_return_brings_what_is_new,
@@ -39,8 +38,8 @@ fn without_the_datastore_everything_stays_in_force_and_its_return_brings_what_is
         (client.tcp(&server, 7000), false),
     ];
     setting.await_flows(&before);
-    let open = Datagrams::start(&client, &server, 7000);
-    let closed = Datagrams::start(&client, &server, 7001);
+    let open = client.datagrams(&server, 7000);
+    let closed = client.datagrams(&server, 7001);
     world.kill();
     for _ in 0..10 {
         closed.go_on();
@@ -50,7 +49,7 @@ fn without_the_datastore_everything_stays_in_force_and_its_return_brings_what_is
     assert_eq!(agent.health.readiness(), Ok(()), "it still enforces");
     let _etcd = world.start_again();
     assert_eq!(closed.arrived(), 0);
-    assert_eq!(open.lost(), 0);
+    assert_eq!(open.lost(), []);
     let setting = &mut world.setting;
     eventually("etcd answers", &true, || setting.try_put(only(7001)));
     drop(closed);

@@ -1,11 +1,11 @@
 //! First packets of connections, and whether they arrive.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tortie_testkit::net::{Namespace, Packet, Ports, Probe, Prober, Site};
+use tortie_testkit::net::{Datagrams, Namespace, Packet, Ports, Probe, Prober, Site};
 
 /// How long a change may take until packets show it. Mostly it takes some milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -39,6 +39,12 @@ impl Machine {
             addresses: vec![address],
             ..self.clone()
         }
+    }
+
+    /// Datagrams to another machine, which go on.
+    pub(crate) fn datagrams(&self, to: &Self, port: u16) -> Datagrams {
+        let destination = SocketAddr::new(to.ipv4(), port);
+        Datagrams::start(&self.namespace, self.ipv4(), &to.namespace, destination).unwrap()
     }
 
     /// A TCP connection to another machine.

@@ -3,10 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use tortie_testkit::net::{Dialogue, Namespace, ping};
+use tortie_testkit::net::{Datagrams, Dialogue, Namespace, ping};
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_millis(300);
+
+/// Where datagrams that go on are sent to.
+const STREAM_PORT: u16 = 7000;
 
 /// A pod.
 pub(crate) struct Pod {
@@ -16,6 +19,17 @@ pub(crate) struct Pod {
 }
 
 impl Pod {
+    /// Datagrams to all addresses of another pod, which go on.
+    pub(crate) fn datagrams(&self, other: &Self) -> Vec<Datagrams> {
+        let ends = self.addresses.iter().zip(&other.addresses);
+        let streams = ends.map(|(source, destination)| {
+            assert_eq!(source.is_ipv4(), destination.is_ipv4());
+            let destination = SocketAddr::new(*destination, STREAM_PORT);
+            Datagrams::start(&self.namespace, *source, &other.namespace, destination).unwrap()
+        });
+        streams.collect()
+    }
+
     /// Whether all addresses of another pod answer.
     pub(crate) fn pings(&self, other: &Self) -> bool {
         let mut addresses = other.addresses.iter();

@@ -8,7 +8,6 @@
 
 mod agent_process;
 mod churn;
-mod datagrams;
 mod objects;
 mod site;
 mod snapshot;
@@ -18,7 +17,6 @@ use std::time::{Duration, Instant};
 
 use agent_process::AgentProcess;
 use churn::Churn;
-use datagrams::Datagrams;
 use objects::{CLOSED, CLOSED_BY_SET, OPEN, OPEN_BY_SET};
 use site::Site;
 use snapshot::snapshot;
@@ -56,10 +54,11 @@ fn kill_often(plane: Plane, times: u64) {
     let mut agent = AgentProcess::start(&site.node, site.etcd.endpoint(), plane);
     agent.await_ready();
     for port in [OPEN, OPEN_BY_SET] {
-        Datagrams::await_open(&site.client, &site.server, port);
+        // Routes come a moment after the rules.
+        site.datagrams(port).await_arrivals();
     }
     let flows = [OPEN, OPEN_BY_SET, CLOSED, CLOSED_BY_SET];
-    let flows = flows.map(|port| Datagrams::start(&site.client, &site.server, port));
+    let flows = flows.map(|port| site.datagrams(port));
     let churn = Churn::start(&site);
     let mut random = Random::new(0x7027_1e00 + times);
     let mut killed_when_ready = 0;

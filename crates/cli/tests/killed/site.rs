@@ -1,6 +1,6 @@
 //! A node with two pods, and an etcd on it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use tokio::runtime::Runtime;
@@ -8,7 +8,7 @@ use tortie_api::Resource;
 use tortie_store::etcd::{EtcdConfig, EtcdStore};
 use tortie_store::{Error, Key, Precondition, Store};
 use tortie_testkit::Etcd;
-use tortie_testkit::net::{Node, Pod, open_passage};
+use tortie_testkit::net::{Datagrams, Node, Pod, open_passage};
 
 use crate::objects::{GUESTS, common, endpoint};
 
@@ -63,6 +63,14 @@ impl Site {
             etcd,
             node,
         }
+    }
+
+    /// Datagrams from the client to the server, which go on.
+    pub(crate) fn datagrams(&self, port: u16) -> Datagrams {
+        let [client, server] = [&self.client, &self.server];
+        let destination = SocketAddr::new(server.addresses[0], port);
+        let source = client.addresses[0];
+        Datagrams::start(&client.namespace, source, &server.namespace, destination).unwrap()
     }
 
     /// A node without pods, for which the datastore is the same.
