@@ -49,7 +49,6 @@ pub struct NodeSpec {
 #[schemars(extend("required" = ["address"]))]
 pub struct NodeAddress {
     /// Address, with or without a prefix length.
-    #[schemars(extend("x-check" = "net"))]
     pub address: String,
     /// Role of the address: `CalicoNodeIP`, `InternalIP` or `ExternalIP`.
     #[serde(skip_serializing_if = "is_default")]
