@@ -136,6 +136,17 @@ impl Etcd {
             .map(drop)
     }
 
+    /// Kills the server. Its data stay.
+    pub fn kill(&self) -> Result<()> {
+        self.server.kill()
+    }
+
+    /// Starts the server again after [`Etcd::kill`], on its port and with its data, and waits until it answers.
+    pub fn start_again(&self) -> Result<()> {
+        self.server.start_again()?;
+        self.server.wait_ready(|log| self.objection(log))
+    }
+
     fn start_on(port: u16, config: &EtcdConfig) -> Result<Self> {
         let folder = server::folder("etcd")?;
         let scheme = if config.tls == Tls::Off {

@@ -24,6 +24,9 @@ use crate::{
 /// The name of the binary that `setup/test-deps` builds.
 const BINARY: &str = "kube-apiserver-1.20.2";
 
+/// The file with the tokens that the server knows.
+const TOKENS: &str = "tokens.csv";
+
 /// A running kube-apiserver with no objects but its own. It ends when it is dropped.
 #[derive(Debug)]
 pub struct KubeApiServer {
@@ -111,6 +114,23 @@ impl KubeApiServer {
         run(kubectl, input.as_bytes())
     }
 
+    /// Kills the server. Its objects stay, in etcd.
+    pub fn kill(&self) -> Result<()> {
+        self.server.kill()
+    }
+
+    /// Starts the server again after [`KubeApiServer::kill`], on its port, and waits until it answers. It reads its
+    /// tokens anew.
+    pub fn start_again(&self) -> Result<()> {
+        self.server.start_again()?;
+        self.server.wait_ready(|log| self.objection(log))
+    }
+
+    /// The file with the tokens that the server knows, as `token,user,uid,"group"` lines. It is read at each start.
+    pub fn token_file(&self) -> PathBuf {
+        self.folder().join(TOKENS)
+    }
+
     fn start_on(port: u16, etcd: Etcd) -> Result<Self> {
         let folder = server::folder("kube-apiserver")?;
         let path = folder.path();
@@ -119,7 +139,7 @@ impl KubeApiServer {
         let pair = authority.server()?;
         let signer = certs::rsa_key(path, "service-account.key")?;
         let token = random_token()?;
-        let tokens = path.join("tokens.csv");
+        let tokens = path.join(TOKENS);
         write_private(&tokens, &format!("{token},admin,1,\"system:masters\"\n"))?;
         let kubeconfig = path.join("kubeconfig");
         write_private(

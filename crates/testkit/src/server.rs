@@ -8,11 +8,15 @@
 
 use std::{
     fs,
-    io::{self, BufRead as _, BufReader},
+    io::{self, BufRead as _, BufReader, Write as _},
     net::{Ipv4Addr, TcpListener},
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -25,18 +29,21 @@ use crate::{
 };
 
 /// `$1` is the folder, the rest the server's command line. The server's process id goes to standard
-/// output. Waiting for the server before removing its folder keeps it from writing there meanwhile.
+/// output. A line ends the server, with a confirmation, if it runs, and starts it again if not. Waiting for the server
+/// before removing its folder keeps it from writing there meanwhile.
 const WATCHDOG: &str = r#"
 trap '' HUP INT TERM
 folder=$1
 shift
 : >"$folder/log"
-"$@" </dev/null >>"$folder/log" 2>&1 &
-echo $!
+start() { "$@" </dev/null >>"$folder/log" 2>&1 & server=$!; echo $!; }
+stop() { kill -KILL $server; wait $server; server=; }
+start "$@"
+while read -r _; do
+  if [ "$server" ]; then stop; echo stopped; else start "$@"; fi
+done
 exec >/dev/null
-read -r _
-kill -KILL $!
-wait $!
+[ -z "$server" ] || stop
 rm -rf "$folder"
 "#;
 
@@ -55,10 +62,12 @@ const PORT_ATTEMPTS: usize = 5;
 pub(crate) struct Server {
     name: &'static str,
     folder: PathBuf,
-    pid: u32,
+    pid: AtomicU32,
     watchdog: Child,
     /// Closing it is the signal to end. Always there until the drop.
     lifeline: Option<ChildStdin>,
+    /// What the watchdog answers.
+    answers: Mutex<BufReader<ChildStdout>>,
 }
 
 impl Server {
@@ -78,24 +87,56 @@ impl Server {
             .spawn()
             .map_err(cannot(format!("start a watchdog for `{name}`")))?;
         let lifeline = watchdog.stdin.take();
-        let mut line = String::new();
         let stdout = watchdog
             .stdout
             .take()
             .expect("its standard output is piped");
-        let read = BufReader::new(stdout).read_line(&mut line);
         // The watchdog removes the folder from here on.
-        let mut server = Self {
+        let server = Self {
             name,
             folder: folder.keep(),
-            pid: 0,
+            pid: AtomicU32::new(0),
             watchdog,
             lifeline,
+            answers: Mutex::new(BufReader::new(stdout)),
         };
-        server.pid = read
-            .and_then(|_| line.trim().parse().map_err(io::Error::other))
-            .map_err(cannot(format!("learn the process id of `{name}`")))?;
+        server.learn_pid()?;
         Ok(server)
+    }
+
+    /// Kills the server, as a crash would. Its folder stays, and [`Server::start_again`] continues with it.
+    pub(crate) fn kill(&self) -> Result<()> {
+        self.ask()?;
+        self.answer().map(drop)
+    }
+
+    /// Starts a server that was killed with the same command line.
+    pub(crate) fn start_again(&self) -> Result<()> {
+        self.ask()?;
+        self.learn_pid()
+    }
+
+    fn ask(&self) -> Result<()> {
+        let mut lifeline = self.lifeline.as_ref().expect("it is there until the drop");
+        lifeline
+            .write_all(b"\n")
+            .map_err(cannot(format!("ask the watchdog of `{}`", self.name)))
+    }
+
+    fn answer(&self) -> Result<String> {
+        let mut line = String::new();
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = answers.read_line(&mut line);
+        read.map_err(cannot(format!("hear of the watchdog of `{}`", self.name)))?;
+        Ok(line.trim().to_owned())
+    }
+
+    fn learn_pid(&self) -> Result<()> {
+        let name = self.name;
+        let parsed = self.answer()?.parse().map_err(io::Error::other);
+        let pid = parsed.map_err(cannot(format!("learn the process id of `{name}`")))?;
+        self.pid.store(pid, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Waits until `probe` has no more objection, or the server ends, or the time is over. The
@@ -132,7 +173,7 @@ impl Server {
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.pid
+        self.pid.load(Ordering::Relaxed)
     }
 
     /// Everything the server wrote to its standard output and standard error.
@@ -145,7 +186,7 @@ impl Server {
     /// Its watchdog waits for it only at the end, so until then an ended server is a zombie and its
     /// id is not used again.
     fn has_ended(&self) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
         // `PID (NAME) STATE …`, where the name may hold anything.
         let state = stat
             .rsplit_once(") ")
@@ -234,10 +275,29 @@ mod tests {
                 }
             })
             .unwrap();
-        let (folder, process) = (server.folder.clone(), format!("/proc/{}", server.pid));
+        let (folder, process) = (server.folder.clone(), format!("/proc/{}", server.pid()));
         assert!(folder.join("file").exists() && Path::new(&process).exists());
         drop(server);
         assert!(!folder.exists() && !Path::new(&process).exists());
+    }
+
+    #[test]
+    fn a_killed_server_can_be_started_again_in_its_folder() {
+        let server = start("echo again >>file; echo up; while :; do sleep 1; done");
+        let lines = |count: usize| {
+            let file = server.folder.join("file");
+            server.wait_ready(|_| match fs::read_to_string(&file) {
+                Ok(text) if text.lines().count() == count => Ok(()),
+                other => Err(format!("{other:?}")),
+            })
+        };
+        lines(1).unwrap();
+        let first = server.pid();
+        server.kill().unwrap();
+        assert!(!Path::new(&format!("/proc/{first}")).exists());
+        server.start_again().unwrap();
+        lines(2).unwrap();
+        assert_ne!(server.pid(), first);
     }
 
     #[test]

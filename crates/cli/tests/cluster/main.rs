@@ -7,7 +7,6 @@ mod cluster;
 mod member;
 mod reach;
 
-
 use cluster::{Cluster, Overlay, Plane};
 
 /// Where pods are on other nodes through VXLAN, whatever the network between nodes.

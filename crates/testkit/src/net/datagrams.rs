@@ -59,11 +59,11 @@ impl Datagrams {
             .local_addr()
             .map_err(cannot("read a socket's address"))?;
         let shared = Arc::new(Shared::default());
-        let (sends, receives) = (Arc::clone(&shared), Arc::clone(&shared));
+        let (ours, theirs) = (Arc::clone(&shared), Arc::clone(&shared));
         Ok(Self {
             shared,
-            sender: Some(thread::spawn(move || sends.send(&sender, destination))),
-            receiver: Some(thread::spawn(move || receives.receive(&receiver, source))),
+            sender: Some(thread::spawn(move || ours.send(&sender, destination))),
+            receiver: Some(thread::spawn(move || theirs.receive(&receiver, source))),
         })
     }
 
