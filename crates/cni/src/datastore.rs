@@ -56,7 +56,8 @@ impl Datastore {
     pub async fn open(config: &NetworkConfig, environment: Environment<'_>) -> Result<Self> {
         match datastore_type(config, environment)? {
             Type::Etcd => {
-                let store = EtcdStore::connect(&etcd(config, environment)?).await?;
+                // The first thing that is read tells whether etcd can be reached.
+                let store = EtcdStore::new(&etcd(config, environment)?)?;
                 Ok(Self::of_store(Arc::new(store)))
             }
             Type::Embedded => Ok(Self::of_store(Arc::new(embedded(config).await?))),
@@ -221,6 +222,13 @@ async fn embedded(config: &NetworkConfig) -> Result<EmbeddedStore> {
             Ok(store) => return Ok(store),
             Err(error) if error.is_retryable() && Instant::now() < end => {
                 tokio::time::sleep(EMBEDDED_INTERVAL).await;
+            }
+            Err(error) if error.is_retryable() => {
+                let message = format!(
+                    "the embedded datastore {} is held open by another process, such as an agent on this node: stop that one, or let both use etcd or Kubernetes as the datastore",
+                    path.display()
+                );
+                return Err(Error::of(Code::TryLater, message)(error));
             }
             Err(error) => return Err(error.into()),
         }

@@ -33,6 +33,7 @@ mod profile;
 mod request;
 mod result;
 mod status;
+pub mod upgrade;
 mod version;
 mod wait;
 

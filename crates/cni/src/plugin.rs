@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -14,11 +15,15 @@ use crate::datastore::{Datastore, Environment};
 use crate::error::{Code, Error, Result};
 use crate::ipam::{self, Wanted};
 use crate::request::{Command, Request};
+use crate::upgrade::{Places, upgrade};
 use crate::version::CniVersion;
 use crate::{add, check, del, gc, logging, status};
 
 /// The largest configuration that is read. Those of real networks have a few kilobytes.
 const MAX_CONFIG: u64 = 16 << 20;
+
+/// How soon taking over addresses is tried again.
+const UPGRADE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Which plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +65,10 @@ pub fn main(plugin: Plugin, arguments: &[OsString], version: &str) -> ExitCode {
             });
         }
         Some("-upgrade" | "--upgrade") if plugin == Plugin::CalicoIpam => {
-            let message = "moving addresses of host-local to calico-ipam is not there";
-            let error = Error::new(Code::Other, message);
-            return print(&format!("{}\n", error.to_json("")), ExitCode::FAILURE);
+            return match upgrade_node() {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => print(&format!("{}\n", error.to_json("")), ExitCode::FAILURE),
+            };
         }
         _ => {}
     }
@@ -80,6 +86,34 @@ pub fn main(plugin: Plugin, arguments: &[OsString], version: &str) -> ExitCode {
         let request = Request::from_environment(environment)?;
         serve(plugin, &request, stdin, environment)
     })
+}
+
+/// Takes over what `host-local` has given out on this node, however often that has to be tried.
+fn upgrade_node() -> Result<()> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let node = environment("KUBERNETES_NODE_NAME").unwrap_or_default();
+    if node.is_empty() {
+        let message = "KUBERNETES_NODE_NAME is not set: whose addresses are to be taken over?";
+        return Err(Error::new(Code::InvalidEnvironment, message));
+    }
+    let config = NetworkConfig {
+        datastore_type: "kubernetes".to_owned(),
+        ..NetworkConfig::default()
+    };
+    logging::start(&config);
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::of(Code::Other, "the plugin cannot start"))?
+        .block_on(async {
+            let datastore = Datastore::open(&config, &environment).await?;
+            while let Err(error) = upgrade(&datastore, &node, &Places::default()).await {
+                let error = error.chain();
+                tracing::error!(error, "Addresses could not be taken over; trying again");
+                tokio::time::sleep(UPGRADE_INTERVAL).await;
+            }
+            Ok(())
+        })
 }
 
 /// Reads the configuration, works, and prints the outcome.

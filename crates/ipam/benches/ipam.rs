@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tortie_ipam::{AutoAssign, Ipam, Owner};
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::etcd::{EtcdConfig, EtcdStore};
-use tortie_store::{Kind, Resource, Store};
+use tortie_store::{Kind, Resource, Store, Write};
 use tortie_testkit::Etcd;
 
 /// How many blocks the large pool has, all but some of them claimed.
@@ -49,6 +49,12 @@ async fn main() {
             let name = format!("{kind}_{callers}_callers_{nodes}_nodes");
             if is_wanted(&name) {
                 allocate_and_release(&name, &open(kind).await, callers, nodes, total).await;
+            }
+        }
+        for callers in [1, 8, 64] {
+            let name = format!("{kind}_raw_{callers}_callers");
+            if is_wanted(&name) {
+                write_only(&name, &open(kind).await, callers, total).await;
             }
         }
         let name = format!("{kind}_large_pool");
@@ -134,6 +140,29 @@ async fn allocate_and_release(
     )
     .await;
     print(&format!("{name}_release"), &delays);
+}
+
+/// What the datastore takes for one small object per transaction: nothing that assigns addresses can be quicker than this
+/// without doing several at once.
+async fn write_only(name: &str, place: &Place, callers: usize, total: usize) {
+    let ipam = Ipam::new(Arc::clone(&place.store));
+    let store = Arc::clone(&place.store);
+    let store: &'static Arc<dyn Store> = Box::leak(Box::new(store));
+    let delays = in_parallel(
+        callers,
+        total,
+        move |number: usize, _: Ipam| async move {
+            let spec = json!({ "handleID": format!("h{number}"), "block": { "10.0.0.0/26": 1 } });
+            let object = json!({ "metadata": { "name": format!("h{number}") }, "spec": spec });
+            let handle = Resource::decode_stored(Kind::IpamHandle, &object);
+            let handle = handle.expect("it is well-formed");
+            let written = store.write_together(vec![Write::Create(handle)]).await;
+            written.expect("it is new");
+        },
+        &ipam,
+    )
+    .await;
+    print(name, &delays);
 }
 
 /// How long it takes a host to find a block among thousands that are taken.

@@ -108,6 +108,11 @@ impl Block {
         Ok(Self { spec, net })
     }
 
+    /// A block of which is known that it is whole.
+    pub(crate) fn of_whole(spec: IpamBlockSpec, net: IpNet) -> Self {
+        Self { spec, net }
+    }
+
     /// As it is stored.
     pub fn spec(&self) -> &IpamBlockSpec {
         &self.spec

@@ -46,6 +46,9 @@ pub enum Error {
     /// Blocks are not claimed automatically, and those of the host are full.
     #[error("failed to find or claim a block")]
     NoBlock,
+    /// All blocks of all pools that the host may use belong to others.
+    #[error("No Free Blocks")]
+    NoFreeBlocks,
     /// The address is in no enabled pool.
     #[error("The provided IP address is not in a configured pool")]
     NotInPool,

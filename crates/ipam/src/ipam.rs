@@ -16,8 +16,10 @@ mod assign_one;
 mod claim;
 mod commit;
 mod copies;
+mod ensure;
 mod jobs;
 mod lookup;
+mod own;
 mod release;
 mod remove_host;
 mod search;
@@ -25,6 +27,7 @@ mod sequential;
 mod settings;
 mod slots;
 mod split;
+mod upgrade;
 mod utilization;
 mod world;
 

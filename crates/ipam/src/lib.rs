@@ -34,6 +34,6 @@ pub use ipam::{
     BlockUtilization, Clock, Ipam, MAX_AGE, PoolUtilization, Removed, SplitPool, split_pool,
 };
 pub use request::{
-    AssignIp, Assigned, Assignment, AutoAssign, ClaimedBlocks, Holder, HostReserved, LOAD_BALANCER,
-    Owner, OwnerKind, ReleaseIp, Released, Shortfall, Use, attribute,
+    AssignIp, Assigned, Assignment, AutoAssign, ClaimedBlocks, EnsureBlock, Holder, HostReserved,
+    LOAD_BALANCER, Owner, OwnerKind, ReleaseIp, Released, Shortfall, Use, attribute,
 };

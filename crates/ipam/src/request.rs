@@ -46,6 +46,21 @@ pub struct AutoAssign {
     pub reserved6: Option<HostReserved>,
 }
 
+/// A request for blocks of which nobody needs an address yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EnsureBlock {
+    /// The node.
+    pub host: String,
+    /// Only from these pools, whatever they select; empty for any that selects the node.
+    pub pools4: Vec<IpNet>,
+    /// The same for IPv6.
+    pub pools6: Vec<IpNet>,
+    /// Addresses that a new IPv4 block keeps for the host itself; without them, no IPv4 block is wanted.
+    pub reserved4: Option<HostReserved>,
+    /// The same for IPv6.
+    pub reserved6: Option<HostReserved>,
+}
+
 /// A request for one particular address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssignIp {

@@ -16,11 +16,13 @@ use std::sync::Arc;
 use tortie_api::network_set::NetworkSetSpec;
 use tortie_api::{Kind, NetworkSet, Resource};
 
-pub use self::concurrency::updates_of_many_writers_are_never_lost;
+pub use self::concurrency::{
+    updates_of_many_writers_are_never_lost, writes_made_together_do_not_disturb_each_other,
+};
 pub use self::reads::{
     every_kind_survives_the_round_trip, lists_are_in_order_of_namespace_and_name,
-    lists_select_by_namespace_and_name, the_default_allow_profile_is_always_there,
-    what_is_not_there_is_not_found,
+    lists_select_by_namespace_and_name, several_objects_are_read_at_once,
+    the_default_allow_profile_is_always_there, what_is_not_there_is_not_found,
 };
 pub use self::watches::{
     a_watch_from_a_list_misses_nothing, a_watch_replays_what_was_changed_before_it_started,
@@ -65,11 +67,13 @@ macro_rules! store_contract {
             an_object_made_again_is_another_one,
             writes_made_together_are_all_made_or_none,
             affinities_are_found_by_their_owner,
+            several_objects_are_read_at_once,
             lists_select_by_namespace_and_name,
             lists_are_in_order_of_namespace_and_name,
             every_kind_survives_the_round_trip,
             the_default_allow_profile_is_always_there,
             updates_of_many_writers_are_never_lost,
+            writes_made_together_do_not_disturb_each_other,
             a_watch_sees_deletes,
             a_watch_from_a_list_misses_nothing,
             a_watch_replays_what_was_changed_before_it_started,

@@ -152,6 +152,28 @@ impl Store for EmbeddedStore {
         self.shared.file.get(key)
     }
 
+    fn reads_many_at_once(&self) -> bool {
+        true
+    }
+
+    async fn get_many(&self, keys: &[Key]) -> Result<Vec<Result<Resource>>> {
+        let keys = keys.to_vec();
+        self.read(move |file| {
+            let get = |key: &Key| {
+                if default_profile::is(key) {
+                    return Ok(default_profile::resource());
+                }
+                file.get(key)
+            };
+            Ok(keys.iter().map(get).collect())
+        })
+        .await
+    }
+
+    async fn revisions(&self, keys: &[Key]) -> Result<Vec<Option<Revision>>> {
+        self.shared.file.revisions(keys)
+    }
+
     async fn list(&self, query: &Query) -> Result<List> {
         let query = query.clone();
         self.read(move |file| {

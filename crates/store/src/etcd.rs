@@ -15,9 +15,12 @@
 //! of a virtual owner of the same name to the same block) only the first is found by name.
 
 mod client;
+mod combine;
 mod config;
+mod housekeeping;
 mod messages;
 mod paths;
+mod several;
 mod together;
 mod value;
 mod watch;
@@ -29,6 +32,7 @@ use tonic::{Code, Status};
 use tortie_api::{Kind, Resource};
 
 use self::client::Client;
+use self::combine::Combiner;
 pub use self::config::{EtcdConfig, Pem};
 use self::messages::{Compare, KeyValue, RangeRequest, RequestOp, TxnRequest};
 use self::paths::{Location, Range};
@@ -53,6 +57,7 @@ const MAX_ATTEMPTS: usize = 10;
 #[derive(Debug, Clone)]
 pub struct EtcdStore {
     client: Arc<Client>,
+    combiner: Arc<Combiner>,
 }
 
 /// What was found in etcd under one key.
@@ -64,11 +69,17 @@ struct Found {
 // === impl EtcdStore ===
 
 impl EtcdStore {
+    /// Prepares connections; the first operation makes them, and fails if etcd does not answer. Needs a tokio runtime.
+    pub fn new(config: &EtcdConfig) -> Result<Self> {
+        Ok(Self {
+            client: Arc::new(Client::new(config)?),
+            combiner: Arc::default(),
+        })
+    }
+
     /// Connects to etcd and checks that it answers.
     pub async fn connect(config: &EtcdConfig) -> Result<Self> {
-        let store = Self {
-            client: Arc::new(Client::new(config)?),
-        };
+        let store = Self::new(config)?;
         let request = RangeRequest {
             key: b"/calico/".to_vec(),
             keys_only: true,
@@ -268,6 +279,18 @@ impl Store for EtcdStore {
             .await?
             .ok_or_else(|| Error::NotFound(key.clone()))?;
         found.decode(key)
+    }
+
+    fn reads_many_at_once(&self) -> bool {
+        true
+    }
+
+    async fn get_many(&self, keys: &[Key]) -> Result<Vec<Result<Resource>>> {
+        self.read_several(keys).await
+    }
+
+    async fn revisions(&self, keys: &[Key]) -> Result<Vec<Option<Revision>>> {
+        self.read_revisions(keys).await
     }
 
     async fn list(&self, query: &Query) -> Result<List> {

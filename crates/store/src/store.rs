@@ -7,6 +7,9 @@ use tortie_api::{Kind, Resource};
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
 
+/// How many objects are asked for at once where each needs a request of its own.
+const GETS_AT_ONCE: usize = 8;
+
 /// A datastore.
 ///
 /// Every resource that a driver returns carries its revision in `metadata.resourceVersion`.
@@ -14,6 +17,41 @@ use crate::key::{Key, Query, Revision};
 pub trait Store: Send + Sync {
     /// Reads one object.
     async fn get(&self, key: &Key) -> Result<Resource>;
+
+    /// Reads several objects, each as [`Store::get`] does, with as few requests as the datastore can do that. The outer
+    /// error is of the datastore, an inner one of one object.
+    async fn get_many(&self, keys: &[Key]) -> Result<Vec<Result<Resource>>> {
+        let mut all = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(GETS_AT_ONCE) {
+            let mut gets = Vec::with_capacity(keys.len());
+            for key in keys {
+                gets.push(self.get(key));
+            }
+            for found in futures::future::join_all(gets).await {
+                match found {
+                    Err(error) if error.is_retryable() => return Err(error),
+                    found => all.push(found),
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether several objects cost no more requests than one.
+    fn reads_many_at_once(&self) -> bool {
+        false
+    }
+
+    /// At which revisions objects are; none where there is no such object.
+    async fn revisions(&self, keys: &[Key]) -> Result<Vec<Option<Revision>>> {
+        let found = self.get_many(keys).await?;
+        let revision = |found: Result<Resource>| match found {
+            Ok(found) => Ok(Some(Revision(found.metadata().resource_version.clone()))),
+            Err(Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        };
+        found.into_iter().map(revision).collect()
+    }
 
     /// Reads all objects that a query selects, in order of namespace and name, as of one revision.
     async fn list(&self, query: &Query) -> Result<List>;

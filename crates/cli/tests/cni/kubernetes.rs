@@ -15,11 +15,23 @@ struct Cluster {
 
 impl Cluster {
     fn new() -> Self {
+        let cluster = Self::of_group("v1");
+        // The nodes are Kubernetes' own here.
+        let pools: Vec<&str> = POOLS
+            .split("---\n")
+            .filter(|part| part.contains("IPPool"))
+            .collect();
+        cluster.tortie(&["apply", "-f", "-"], &pools.join("---\n"));
+        cluster
+    }
+
+    /// With resources of a group, and no pools.
+    fn of_group(group: &str) -> Self {
         let site = Site::empty();
         let namespace = site.node.namespace();
         let server = namespace.run(KubeApiServer::start).unwrap().unwrap();
         let cluster = Self { site, server };
-        let crds = cluster.tortie(&["crds", "--group", "v1"], "");
+        let crds = cluster.tortie(&["crds", "--group", group], "");
         cluster.kubectl(&["apply", "-f", "-"], &crds);
         let established = "--for=condition=Established";
         cluster.kubectl(&["wait", established, "crd", "--all", "--timeout=60s"], "");
@@ -31,12 +43,6 @@ impl Cluster {
                 "metadata": {"name": "shop", "annotations": {"cni.projectcalico.org/ipv4pools": pools}}},
         ]});
         cluster.kubectl(&["apply", "-f", "-"], &objects.to_string());
-        // The nodes are Kubernetes' own here.
-        let pools: Vec<&str> = POOLS
-            .split("---\n")
-            .filter(|part| part.contains("IPPool"))
-            .collect();
-        cluster.tortie(&["apply", "-f", "-"], &pools.join("---\n"));
         cluster
     }
 
@@ -239,4 +245,63 @@ fn endpoints_in_etcd_have_what_kubernetes_knows_of_the_pod() {
     cluster.site.assert_reachable(&other, "10.88.0.2");
     cluster.site.calico("DEL", &other, &host_local).unwrap();
     cluster.site.assert_nothing_left();
+}
+
+#[test]
+fn a_node_starts_and_connects_pods_with_resources_of_the_newer_group() {
+    let mut cluster = Cluster::of_group("v3");
+    let name_file = cluster.site.folder.path().join("nodename");
+    for _ in 0..2 {
+        let mut startup = Command::new(env!("CARGO_BIN_EXE_tortie"));
+        startup
+            .args(["node", "startup", "--node", "n1"])
+            .env_clear()
+            .env("DATASTORE_TYPE", "kubernetes")
+            .env("KUBECONFIG", cluster.kubeconfig())
+            .env("CALICO_NODENAME_FILE", &name_file)
+            .env("CALICO_IPV4POOL_CIDR", "10.67.0.0/24")
+            .env("CALICO_IPV4POOL_VXLAN", "Always")
+            .env("IP", "192.0.2.1/32");
+        run_in(cluster.site.node.namespace(), startup, "");
+    }
+    assert_eq!(std::fs::read_to_string(&name_file).unwrap().trim(), "n1");
+    let get = |kind: &str| -> Value {
+        let text = cluster.kubectl(&["get", kind, "-o", "json"], "");
+        serde_json::from_str(&text).unwrap()
+    };
+    let node = &get("nodes")["items"][0];
+    let annotations = &node["metadata"]["annotations"];
+    assert_eq!(annotations["projectcalico.org/IPv4Address"], "192.0.2.1/32");
+    let tunnel = annotations["projectcalico.org/IPv4VXLANTunnelAddr"].as_str();
+    assert!(
+        tunnel.is_some_and(|address| address.starts_with("10.67.0.")),
+        "{annotations}"
+    );
+    let pools = get("ippools.projectcalico.org");
+    // The other one is for IPv6.
+    assert_eq!(pools["items"].as_array().map(Vec::len), Some(2), "{pools}");
+    assert_eq!(pools["items"][0]["spec"]["cidr"], "10.67.0.0/24");
+
+    let mut settings = cluster.settings();
+    settings["calico_api_group"] = json!("projectcalico.org/v3");
+    settings["nodename"] = json!("");
+    settings["nodename_file"] = json!(name_file);
+    let pool = [("ipv4pools", r#"["10.67.0.0/24"]"#)];
+    let pods: Vec<Container> = ["one", "two"].map(|name| cluster.pod(name, &pool)).into();
+    for pod in &pods {
+        let found = addresses(&cluster.site.calico("ADD", pod, &settings).unwrap());
+        assert!(found[0].starts_with("10.67.0."), "{found:?}");
+        cluster.site.assert_reachable(pod, &found[0]);
+    }
+    let handles = |cluster: &Cluster| {
+        let names = cluster.kubectl(&["get", "ipamhandles.projectcalico.org", "-o", "name"], "");
+        names.lines().count()
+    };
+    // Those of the pods and that of the tunnel.
+    assert_eq!(handles(&cluster), 3);
+    for pod in &pods {
+        cluster.site.calico("DEL", pod, &settings).unwrap();
+    }
+    assert_eq!(handles(&cluster), 1);
+    assert_eq!(cluster.site.interfaces(), Vec::<String>::new());
 }

@@ -10,3 +10,4 @@ mod install;
 mod kubernetes;
 mod other_commands;
 mod site;
+mod tls;

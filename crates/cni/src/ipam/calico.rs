@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
 use ipnet::IpNet;
 use jiff::Timestamp;
@@ -12,13 +14,16 @@ use tortie_ipam::{AssignIp, Assignment, AutoAssign, Ipam, ReleaseIp, Use, attrib
 use tortie_store::{Kind, Query, Resource};
 
 use super::Wanted;
-use super::lock::Lock;
+use super::lock::{self, Lock};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::result::{Address, CniResult, Route};
 
 /// How long anything may take once the lock is had: with many containers at once, that alone may take a while.
 const PATIENCE: Duration = Duration::from_secs(90);
+
+/// There, beside the lock, once the affinities of this node have been brought in order.
+const UPGRADED: &str = "cni/ipam_upgraded";
 
 pub(super) async fn assign(context: &Context<'_>, wanted: &Wanted) -> Result<CniResult> {
     let networks = if wanted.addresses.is_empty() {
@@ -64,6 +69,9 @@ async fn assign_any(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>
     let assigned = {
         let _lock = Lock::acquire(context.config).await;
         let ipam = ipam(context);
+        if context.datastore.cluster.is_some() {
+            upgrade_host(&ipam, context).await?;
+        }
         within(Box::pin(ipam.auto_assign(&request))).await?
     };
     for (assignment, family) in [(&assigned.v4, 4), (&assigned.v6, 6)] {
@@ -103,6 +111,27 @@ async fn assign_these(context: &Context<'_>, addresses: &[IpAddr]) -> Result<Vec
         }
     }
     Ok(addresses.iter().copied().map(IpNet::from).collect())
+}
+
+/// Brings what old versions left of this node's blocks in order, once after each start of the machine.
+async fn upgrade_host(ipam: &Ipam, context: &Context<'_>) -> Result<()> {
+    let folder = lock::path(context.config).parent();
+    let marker = folder.unwrap_or(Path::new("/")).join(UPGRADED);
+    if marker.exists() {
+        return Ok(());
+    }
+    let upgraded = within(Box::pin(ipam.upgrade_host(&context.identity.node))).await?;
+    tracing::info!(upgraded, "Affinities of old versions were brought in order");
+    let mark = || -> io::Result<()> {
+        fs::create_dir_all(marker.parent().unwrap_or(Path::new("/")))?;
+        fs::File::create(&marker).map(drop)
+    };
+    // Without it, the next plugin looks again.
+    if let Err(error) = mark() {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(error, "It could not be noted that affinities are in order");
+    }
+    Ok(())
 }
 
 /// The pools that are asked for by CIDR or name, as CIDRs.

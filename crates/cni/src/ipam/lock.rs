@@ -19,11 +19,7 @@ pub(super) struct Lock {
 impl Lock {
     /// Waits for the lock.
     pub(super) async fn acquire(config: &NetworkConfig) -> Self {
-        let path = if config.ipam_lock_file.as_os_str().is_empty() {
-            Path::new(FILE)
-        } else {
-            &config.ipam_lock_file
-        };
+        let path = path(config);
         let file = match locked(path).await {
             Ok(file) => Some(file),
             Err(error) => {
@@ -34,6 +30,15 @@ impl Lock {
             }
         };
         Self { _file: file }
+    }
+}
+
+/// The file that is locked.
+pub(super) fn path(config: &NetworkConfig) -> &Path {
+    if config.ipam_lock_file.as_os_str().is_empty() {
+        Path::new(FILE)
+    } else {
+        &config.ipam_lock_file
     }
 }
 

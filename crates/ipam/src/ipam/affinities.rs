@@ -14,6 +14,7 @@ use tortie_store::{Error as StoreError, Key, Kind, Query, Resource, Write, ipam_
 use super::commit::{is_refused_together, lost_race};
 use super::world::is_young;
 use super::{Ipam, MAX_TRIES, Tick, locked};
+use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::nets;
 use crate::pools;
@@ -243,7 +244,7 @@ impl Ipam {
             }
             return Ok(GivenUp::NotOurs);
         }
-        let mut block = base.block.clone();
+        let mut block = Block::clone(&base.block);
         block.collect(world.config.ip_cooldown_seconds, self.now());
         if conditions.must_be_empty && !block.is_empty() {
             return Err(Error::BlockNotEmpty(net));
@@ -251,12 +252,12 @@ impl Ipam {
         let is_empty = block.is_empty();
         block.disown();
         block.bump();
-        let disowned = base.with(block);
+        let disowned = base.resource_with(block);
         if self.writes_together() {
             let block = if is_empty {
                 Write::Delete(base.resource())
             } else {
-                Write::Update(disowned.resource())
+                Write::Update(disowned)
             };
             let affinity = affinity.map(|affinity| Write::Delete(affinity.into()));
             let writes = [block].into_iter().chain(affinity).collect();
@@ -273,7 +274,7 @@ impl Ipam {
         if is_empty {
             self.delete_object(&base.resource()).await?;
         } else {
-            self.store().update(disowned.resource()).await?;
+            self.store().update(disowned).await?;
         }
         if let Some(affinity) = affinity {
             self.delete_object(&affinity.into()).await?;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use super::affinities::{Affine, Conditions};
-use super::jobs::{Done, Job, Wish};
+use super::claim::{Probes, Usable};
+use super::jobs::{Claim, Done, Job, Wish};
+use super::own::own_blocks;
 use super::search::Search;
 use super::world::{Labels, World};
-use super::{Ipam, MAX_TRIES, Tick};
+use super::{Ipam, MAX_TRIES};
 use crate::config::max_blocks;
 use crate::error::{Error, Result};
 use crate::nets;
@@ -100,13 +102,21 @@ impl Ipam {
                 affine = now;
                 continue;
             }
-            affine = self.affine(&owner, search.since).await?;
+            let (fresh, (), mut probes) = futures::try_join!(
+                self.affine(&owner, search.since),
+                self.confirm(&own, search.since),
+                self.first_probes(&owner, &usable, &world, &own),
+            )?;
+            affine = fresh;
             let own = own_blocks(&affine, search.version, &usable);
             if let Step::StartOver = self.use_own(search, &own, &affine, &world, true).await? {
                 return Ok(Step::StartOver);
             }
             let count = u32::try_from(own.len()).unwrap_or(u32::MAX);
-            if let Step::StartOver = self.use_new(search, &usable, &world, count).await? {
+            if let Step::StartOver = self
+                .use_new(search, &usable, &world, count, &mut probes)
+                .await?
+            {
                 return Ok(Step::StartOver);
             }
             break;
@@ -140,23 +150,29 @@ impl Ipam {
             {
                 continue;
             }
-            if let Step::StartOver = self.use_own_block(search, *net, world).await? {
+            if let Step::StartOver = self.use_own_block(search, *net, world, false).await? {
                 return Ok(Step::StartOver);
             }
         }
         Ok(Step::Next)
     }
 
-    /// Addresses from one block that should be the owner's. If it is not, or not there, the claim is put right.
+    /// Addresses from one block that should be the owner's. If it is not, or not there, the claim is put right. One that
+    /// is probably not there can be claimed in the same write.
     async fn use_own_block(
         &self,
         search: &mut Search<'_>,
         net: IpNet,
         world: &Arc<World>,
+        can_claim: bool,
     ) -> Result<Step> {
+        let mut claim = can_claim.then(|| Claim {
+            owner: search.owner.clone(),
+            reserved: search.reserved.cloned(),
+        });
         for _ in 0..MAX_TRIES {
             let owner = Some(search.owner.clone());
-            match self.take(search, net, world, owner).await {
+            match self.take(search, net, world, owner, claim.take()).await {
                 Ok(Some(step)) => return Ok(step),
                 Ok(None) | Err(Error::NotOurs | Error::NoAffinity(_)) => {}
                 Err(error) => return Err(error),
@@ -175,6 +191,7 @@ impl Ipam {
         pools: &[&Pool],
         world: &Arc<World>,
         mut owned: u32,
+        probes: &mut Probes,
     ) -> Result<Step> {
         let limit = max_blocks(&world.config, search.request.max_blocks_per_host);
         let mut tries = MAX_TRIES;
@@ -188,19 +205,26 @@ impl Ipam {
             if !world.config.auto_allocate_blocks {
                 return Err(Error::NoBlock);
             }
-            let found = self.find_usable_block(&search.owner, pools, world).await?;
-            let Some(net) = found else {
-                if world.config.strict_affinity {
-                    let reason = "No more free affine blocks and strict affinity enabled";
-                    search.add_reason(reason.to_owned());
+            let found = self
+                .find_usable_block(&search.owner, pools, world, probes)
+                .await?;
+            let (net, can_claim) = match found {
+                Some(Usable::New(net)) => (net, self.writes_together()),
+                Some(Usable::Own(net)) => (net, false),
+                None => {
+                    if world.config.strict_affinity {
+                        let reason = "No more free affine blocks and strict affinity enabled";
+                        search.add_reason(reason.to_owned());
+                    }
+                    break;
                 }
-                break;
             };
-            if self.claim(&search.owner, net, search.reserved).await? {
-                owned += 1;
-                if let Step::StartOver = self.use_own_block(search, net, world).await? {
+            if can_claim || self.claim(&search.owner, net, search.reserved).await? {
+                if let Step::StartOver = self.use_own_block(search, net, world, can_claim).await? {
                     return Ok(Step::StartOver);
                 }
+                let affine = self.known_affine(&search.owner).await?;
+                owned += u32::from(affine.nets.contains(&net));
             }
             tries -= 1;
             if tries == 0 {
@@ -227,7 +251,7 @@ impl Ipam {
                 }
                 let is_there = blocks.get(&net).is_some_and(Option::is_some);
                 if is_there
-                    && let Some(Step::StartOver) = self.take(search, net, world, None).await?
+                    && let Some(Step::StartOver) = self.take(search, net, world, None, None).await?
                 {
                     return Ok(Step::StartOver);
                 }
@@ -251,6 +275,7 @@ impl Ipam {
         net: IpNet,
         world: &Arc<World>,
         owner: Option<Owner>,
+        mut claim: Option<Claim>,
     ) -> Result<Option<Step>> {
         let max_per_handle = search.request.max_per_handle;
         let mut current = 0;
@@ -265,6 +290,7 @@ impl Ipam {
                 wish,
                 world: Arc::clone(world),
                 since: search.since,
+                claim: claim.take(),
             };
             match self.submit(net, job).await? {
                 Done::Assigned(addresses) => {
@@ -306,42 +332,8 @@ impl Ipam {
             .collect())
     }
 
-    /// Reads blocks of which nothing is known, all at once.
-    async fn prefetch(&self, blocks: &[IpNet]) {
-        if blocks.len() < 2 {
-            return;
-        }
-        let reads = blocks.iter().map(async |net| {
-            let slot = self.slot(*net);
-            // Whoever holds it reads it anyway.
-            if let Ok(mut copy) = slot.copy.try_lock()
-                && copy.is_none()
-            {
-                // Whoever needs it will meet the failure again.
-                *copy = self.read_block(*net).await.ok().flatten();
-            }
-        });
-        futures::future::join_all(reads).await;
-    }
-
-    /// Whether a block has nothing to give, for all that is known.
-    fn is_known_full(&self, net: IpNet, world: &World, since: Tick, is_thorough: bool) -> bool {
-        let slot = self.slot(net);
-        let Ok(copy) = slot.copy.try_lock() else {
-            return false;
-        };
-        copy.as_ref().is_some_and(|copy| {
-            let is_new_enough = !is_thorough || copy.tick > since;
-            let cooldown = world.config.ip_cooldown_seconds;
-            is_new_enough
-                && !copy
-                    .block
-                    .has_free(cooldown, self.now(), &world.reservations)
-        })
-    }
-
     /// Gives up empty blocks of pools that no longer select the node.
-    async fn give_up_unselected(
+    pub(super) async fn give_up_unselected(
         &self,
         owner: &Owner,
         affine: &Affine,
@@ -379,10 +371,4 @@ impl Ipam {
         }
         self.node_labels(&request.host).await
     }
-}
-
-fn own_blocks(affine: &Affine, version: u8, usable: &[&Pool]) -> Vec<IpNet> {
-    let own = affine.of_version(version);
-    own.filter(|net| usable.iter().any(|pool| pool.net.contains(&net.addr())))
-        .collect()
 }

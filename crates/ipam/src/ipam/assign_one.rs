@@ -34,7 +34,18 @@ impl Ipam {
                 owner: world.config.strict_affinity.then(|| owner.clone()),
                 max_per_handle: request.max_per_handle,
             };
-            match self.submit(net, Job { wish, world, since }).await? {
+            match self
+                .submit(
+                    net,
+                    Job {
+                        wish,
+                        world,
+                        since,
+                        claim: None,
+                    },
+                )
+                .await?
+            {
                 Done::Missing => {
                     self.claim(&owner, net, request.reserved.as_ref()).await?;
                 }

@@ -1,8 +1,7 @@
 //! How a host comes by a block: which one, and the steps of the claim.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use futures::future::try_join_all;
 use ipnet::IpNet;
 use jiff::SignedDuration;
 use tortie_api::BlockAffinity;
@@ -10,8 +9,8 @@ use tortie_api::block_affinity::BlockAffinityState;
 use tortie_store::{Error as StoreError, Kind, Query, Resource, Write};
 
 use super::affinities::{Conditions, GivenUp, is_settled, new_affinity};
-use super::commit::{is_refused_together, lost_race};
-use super::copies::{BlockCopy, block_object};
+use super::commit::{is_refused_together, lost_race, unexpected_answer};
+use super::copies::BlockCopy;
 use super::world::World;
 use super::{Ipam, MAX_TRIES};
 use crate::block::Block;
@@ -20,14 +19,32 @@ use crate::pools::Pool;
 use crate::request::{HostReserved, Owner};
 use crate::walk::Walk;
 
-/// How many blocks are looked at one by one before all are listed. Mostly the first one is free.
-const PROBES: usize = 8;
+/// How many blocks are looked at, step by step, before all are listed. Mostly the first one is free.
+const PROBES: [usize; 5] = [8, 56, 128, 128, 192];
 
 /// A block that was claimed within this time is not taken away although it is empty: its owner is about to use it.
 const MIN_RECLAIM_AGE: SignedDuration = SignedDuration::from_secs(60);
 
 /// Blocks as they were listed. A block that cannot be read is there all the same.
 pub(super) type AllBlocks = BTreeMap<IpNet, Option<BlockCopy>>;
+
+/// What was found of blocks that may be free. It may be outdated, which the claim of one shows.
+pub(super) type Probes = HashMap<IpNet, Probe>;
+
+/// What was found of one block.
+pub(super) enum Probe {
+    Absent,
+    There(Box<BlockCopy>),
+    Unreadable,
+}
+
+/// A block that an owner can use.
+pub(super) enum Usable {
+    /// There seems to be no such block yet.
+    New(IpNet),
+    /// It is the owner's already.
+    Own(IpNet),
+}
 
 impl Ipam {
     /// Claims a block, and makes it if it is not there. Tells whether it is the owner's now.
@@ -78,12 +95,13 @@ impl Ipam {
                 let write = match base {
                     None => {
                         let block = Block::new(net, owner, self.now(), reserved);
-                        Write::Create(block_object(block).into())
+                        Write::Create(BlockCopy::unwritten(block, self.tick()).resource())
                     }
                     // Whoever is about to delete the block finds it changed.
-                    Some(mut base) => {
-                        base.block.bump();
-                        Write::Update(base.resource())
+                    Some(base) => {
+                        let mut block = Block::clone(&base.block);
+                        block.bump();
+                        Write::Update(base.resource_with(block))
                     }
                 };
                 self.write_claim(owner, net, affinity, write)
@@ -139,8 +157,42 @@ impl Ipam {
         };
         match answer {
             Some(Resource::IpamBlock(object)) => BlockCopy::new(*object, tick),
-            _ => Err(StoreError::message("the datastore answered with another object").into()),
+            _ => Err(unexpected_answer().into()),
         }
+    }
+
+    /// Looks at the blocks that an owner would try first, beside those that it has.
+    pub(super) async fn first_probes(
+        &self,
+        owner: &Owner,
+        pools: &[&Pool],
+        world: &World,
+        own: &[IpNet],
+    ) -> Result<Probes> {
+        let walk = self.walk(owner, pools, world);
+        let nets: Vec<IpNet> = walk
+            .filter(|net| !own.contains(net))
+            .take(PROBES[0])
+            .collect();
+        let mut probes = Probes::new();
+        self.probe(&nets, &mut probes).await?;
+        Ok(probes)
+    }
+
+    async fn probe(&self, nets: &[IpNet], probes: &mut Probes) -> Result<()> {
+        if nets.is_empty() {
+            return Ok(());
+        }
+        let found = self.read_blocks(nets).await?;
+        for (net, found) in nets.iter().zip(found) {
+            let probe = match found {
+                Ok(None) => Probe::Absent,
+                Ok(Some(found)) => Probe::There(Box::new(found)),
+                Err(_) => Probe::Unreadable,
+            };
+            probes.insert(*net, probe);
+        }
+        Ok(())
     }
 
     /// A block that is not claimed, or that is the owner's and has free addresses; as a last resort an empty one is taken
@@ -150,23 +202,44 @@ impl Ipam {
         owner: &Owner,
         pools: &[&Pool],
         world: &World,
-    ) -> Result<Option<IpNet>> {
-        let probes = self.walk(owner, pools, world).take(PROBES);
-        let probes = probes.map(async |net| Ok::<_, Error>((net, self.read_block(net).await?)));
-        for (net, found) in try_join_all(probes).await? {
-            if found.is_none_or(|found| self.is_usable(&found, owner, world)) {
-                return Ok(Some(net));
+        probes: &mut Probes,
+    ) -> Result<Option<Usable>> {
+        let own = self.known_affine(owner).await?.nets;
+        let mut left = self
+            .walk(owner, pools, world)
+            .filter(|net| !own.contains(net));
+        let steps = if self.store().reads_many_at_once() {
+            PROBES.len()
+        } else {
+            1
+        };
+        for count in PROBES.into_iter().take(steps) {
+            let nets: Vec<IpNet> = left.by_ref().take(count).collect();
+            let unknown: Vec<IpNet> = nets
+                .iter()
+                .copied()
+                .filter(|net| !probes.contains_key(net))
+                .collect();
+            self.probe(&unknown, probes).await?;
+            for net in nets {
+                match probes.remove(&net) {
+                    Some(Probe::There(found)) if self.is_usable(&found, owner, world) => {
+                        return Ok(Some(Usable::Own(net)));
+                    }
+                    Some(Probe::There(_) | Probe::Unreadable) => {}
+                    Some(Probe::Absent) | None => return Ok(Some(Usable::New(net))),
+                }
             }
         }
         let blocks = self.list_blocks().await?;
         let mut empty = Vec::new();
         for net in self.walk(owner, pools, world) {
             match blocks.get(&net) {
-                None => return Ok(Some(net)),
+                None => return Ok(Some(Usable::New(net))),
                 Some(None) => {}
                 Some(Some(found)) => {
                     if self.is_usable(found, owner, world) {
-                        return Ok(Some(net));
+                        return Ok(Some(Usable::Own(net)));
                     }
                     let block = self.collected(found, world);
                     if block.is_empty() && block.free(&world.reservations) > 0 {
@@ -177,7 +250,7 @@ impl Ipam {
         }
         for found in empty {
             if self.reclaim(found).await {
-                return Ok(Some(found.block.net()));
+                return Ok(Some(Usable::New(found.block.net())));
             }
         }
         Ok(None)
@@ -248,7 +321,7 @@ impl Ipam {
     }
 
     fn collected(&self, found: &BlockCopy, world: &World) -> Block {
-        let mut block = found.block.clone();
+        let mut block = Block::clone(&found.block);
         block.collect(world.config.ip_cooldown_seconds, self.now());
         block
     }

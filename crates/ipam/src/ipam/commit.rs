@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::try_join_all;
 use ipnet::IpNet;
 use tortie_api::IpamHandle;
+use tortie_api::block_affinity::BlockAffinityState;
 use tortie_store::{Error as StoreError, Key, Kind, Resource, Write};
 
+use super::affinities::new_affinity;
 use super::copies::{BlockCopy, retell};
-use super::jobs::{Done, Plan, Wish};
+use super::jobs::{Claim, Done, Plan, Wish};
 use super::slots::Queued;
 use super::world::Guard;
 use super::{Ipam, MAX_TRIES, is_lost_race, locked};
+use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::handle;
 
@@ -56,9 +59,17 @@ impl Ipam {
         batch: Vec<Queued>,
         outdated: &mut BTreeSet<String>,
     ) -> Result<Vec<Queued>, (Vec<Queued>, Error)> {
-        if copy.is_none() {
-            match self.read_block(net).await {
-                Ok(Some(found)) => *copy = Some(found),
+        let (mut batch, guards) = agree_on_guards(net, batch);
+        let claim = batch.iter_mut().find_map(|queued| queued.job.claim.take());
+        let claim = claim.filter(|_| copy.is_none() && self.writes_together());
+        let base = match (copy.clone(), &claim) {
+            (Some(known), _) => known,
+            (None, Some(claim)) => {
+                let block = Block::new(net, &claim.owner, self.now(), claim.reserved.as_ref());
+                BlockCopy::unwritten(block, self.tick())
+            }
+            (None, None) => match self.read_block(net).await {
+                Ok(Some(found)) => copy.insert(found).clone(),
                 Ok(None) => {
                     for queued in batch {
                         queued.answer(Ok(Done::Missing));
@@ -66,12 +77,8 @@ impl Ipam {
                     return Ok(Vec::new());
                 }
                 Err(error) => return Err((batch, error)),
-            }
-        }
-        let Some(base) = copy.clone() else {
-            return Ok(batch);
+            },
         };
-        let (batch, guards) = agree_on_guards(net, batch);
         let needed = batch.iter().filter_map(|queued| queued.job.needs_handle());
         let needed: BTreeSet<String> = needed.map(str::to_owned).collect();
         let mut known = match self.load_handles(needed, outdated).await {
@@ -80,7 +87,7 @@ impl Ipam {
         };
         let jobs = batch.iter().map(|queued| &queued.job);
         let plan = Plan::new(&base.block, jobs, &known, self.now());
-        if !plan.is_changed {
+        if !plan.is_changed && claim.is_none() {
             // No write will tell whether the block still is what it was taken for.
             if batch.iter().any(|queued| queued.job.since >= base.tick) {
                 *copy = None;
@@ -94,16 +101,17 @@ impl Ipam {
             answer(batch, plan.outcomes);
             return Ok(Vec::new());
         }
-        let written = if self.writes_together() {
-            self.write_plan(&base, &plan, &mut known, guards, outdated)
+        let (written, outcomes) = if self.writes_together() {
+            self.write_plan(&base, plan, &mut known, guards, claim, outdated)
                 .await
         } else {
-            self.write_in_sequence(&base, &plan, &batch).await
+            let written = self.write_in_sequence(&base, &plan, &batch).await;
+            (written, plan.outcomes)
         };
         match written {
             Ok(Written::All(block)) => {
                 *copy = block.map(|block| *block);
-                answer(batch, plan.outcomes);
+                answer(batch, outcomes);
                 Ok(Vec::new())
             }
             Ok(Written::Outdated(key)) => Ok(self.refresh(&key, copy, batch, outdated)),
@@ -115,13 +123,7 @@ impl Ipam {
                 self.cannot_write_together();
                 Ok(batch)
             }
-            Err(error) => {
-                // Whether it was written is not known, so neither is what is there.
-                for handle in plan.handles() {
-                    self.forget_handle(handle);
-                }
-                Err((batch, error))
-            }
+            Err(error) => Err((batch, error)),
         }
     }
 
@@ -139,7 +141,7 @@ impl Ipam {
                 outdated.insert(key.name.clone());
                 batch
             }
-            Kind::IpamBlock => {
+            Kind::IpamBlock | Kind::BlockAffinity => {
                 *copy = None;
                 batch
             }
@@ -176,75 +178,108 @@ impl Ipam {
     async fn write_plan(
         &self,
         base: &BlockCopy,
-        plan: &Plan,
+        mut plan: Plan,
         known: &mut BTreeMap<String, Option<IpamHandle>>,
         guards: Vec<Guard>,
+        claim: Option<Claim>,
         outdated: &BTreeSet<String>,
-    ) -> Result<Written> {
-        let tick = self.tick();
-        let mut missing = BTreeSet::new();
-        for id in plan.handles() {
-            let is_new = plan.counts.get(id).is_some_and(|change| *change > 0)
-                && !outdated.contains(id)
-                && locked(&self.shared.handles).get(id).is_none();
-            if known.contains_key(id) {
-                continue;
-            }
-            if is_new {
-                // Handles are mostly new; if this one is not, its creation fails and it is read.
-                known.insert(id.to_owned(), None);
-            } else {
-                missing.insert(id.to_owned());
-            }
+    ) -> (Result<Written>, Vec<Result<Done>>) {
+        let outcomes = std::mem::take(&mut plan.outcomes);
+        let missing = self.unknown_handles(&plan, known, outdated);
+        match self.load_handles(missing, outdated).await {
+            Ok(loaded) => known.extend(loaded),
+            Err(error) => return (Err(error), outcomes),
         }
-        known.extend(self.load_handles(missing, outdated).await?);
-
-        let changed = base.with(plan.block.clone());
-        let is_deleted = plan.deletes_block();
-        let mut writes = vec![if is_deleted {
-            Write::Delete(base.resource())
-        } else {
-            Write::Update(changed.resource())
-        }];
-        let mut gone = Vec::new();
+        let (net, tick) = (base.block.net(), self.tick());
+        let (mut handles, mut touched, mut gone) = (Vec::new(), Vec::new(), Vec::new());
         for id in plan.handles() {
             let before = known.get(id).and_then(Option::as_ref);
             let mut after = before.cloned().unwrap_or_else(|| handle::new_handle(id));
             plan.apply_to(&mut after);
+            touched.push(id.to_owned());
             match before {
                 Some(before) if handle::is_empty(&after) => {
-                    gone.push(id);
-                    writes.push(Write::Delete(before.clone().into()));
+                    gone.push(id.to_owned());
+                    handles.push(Write::Delete(before.clone().into()));
                 }
-                Some(before) if *before != after => writes.push(Write::Update(after.into())),
-                None if !handle::is_empty(&after) => writes.push(Write::Create(after.into())),
+                Some(before) if *before != after => handles.push(Write::Update(after.into())),
+                None if !handle::is_empty(&after) => handles.push(Write::Create(after.into())),
                 _ => {}
             }
         }
-        for (key, revision) in guards {
-            writes.push(Write::Unchanged(key, revision));
+        let is_deleted = claim.is_none() && plan.deletes_block();
+        let mut writes = vec![match &claim {
+            Some(_) => Write::Create(base.resource_with(plan.block)),
+            None if is_deleted => Write::Delete(base.resource()),
+            None => Write::Update(base.resource_with(plan.block)),
+        }];
+        if let Some(Claim { owner, .. }) = &claim {
+            let affinity = new_affinity(owner, net, BlockAffinityState::Confirmed);
+            writes.push(Write::Create(affinity.into()));
         }
+        writes.extend(handles);
+        writes.extend(
+            guards
+                .into_iter()
+                .map(|(key, at)| Write::Unchanged(key, at)),
+        );
         let answers = match self.store().write_together(writes).await {
             Ok(answers) => answers,
             Err(
                 StoreError::Conflict(key)
                 | StoreError::NotFound(key)
                 | StoreError::AlreadyExists(key),
-            ) => return Ok(Written::Outdated(key)),
-            Err(error) => return Err(error.into()),
+            ) => return (Ok(Written::Outdated(key)), outcomes),
+            Err(error) => {
+                // Whether it was written is not known, so neither is what is there.
+                for id in &touched {
+                    self.forget_handle(id);
+                }
+                return (Err(error.into()), outcomes);
+            }
         };
-        let mut handles = locked(&self.shared.handles);
-        for id in gone {
-            handles.remove(id);
-        }
         let mut block = None;
-        for answer in answers {
-            match answer {
-                Resource::IpamHandle(handle) => handles.insert(*handle),
-                answer => block = Some(changed.clone().written(&answer, tick)),
+        {
+            let mut handles = locked(&self.shared.handles);
+            for id in &gone {
+                handles.remove(id);
+            }
+            for answer in answers {
+                match answer {
+                    Resource::IpamHandle(handle) => handles.insert(*handle),
+                    answer => block = block.or_else(|| BlockCopy::written(answer, net, tick)),
+                }
             }
         }
-        Ok(Written::All(block.filter(|_| !is_deleted).map(Box::new)))
+        if let Some(Claim { owner, .. }) = &claim {
+            self.note_affinity(owner, net, true);
+        }
+        (Ok(Written::All(block.map(Box::new))), outcomes)
+    }
+
+    /// The handles that have to be read before a plan is written. Those that are probably new need not be: if one is not,
+    /// its creation fails.
+    fn unknown_handles(
+        &self,
+        plan: &Plan,
+        known: &mut BTreeMap<String, Option<IpamHandle>>,
+        outdated: &BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        let mut missing = BTreeSet::new();
+        for id in plan.handles() {
+            if known.contains_key(id) {
+                continue;
+            }
+            let is_new = plan.counts.get(id).is_some_and(|change| *change > 0)
+                && !outdated.contains(id)
+                && locked(&self.shared.handles).get(id).is_none();
+            if is_new {
+                known.insert(id.to_owned(), None);
+            } else {
+                missing.insert(id.to_owned());
+            }
+        }
+        missing
     }
 
     /// Writes the block alone. None if it was deleted; an error that is a lost race if it changed.
@@ -258,9 +293,10 @@ impl Ipam {
             self.delete_object(&base.resource()).await?;
             return Ok(None);
         }
-        let changed = base.with(plan.block.clone());
-        let answer = self.store().update(changed.resource()).await?;
-        Ok(Some(changed.written(&answer, tick)))
+        let changed = base.resource_with(plan.block.clone());
+        let answer = self.store().update(changed).await?;
+        let written = BlockCopy::written(answer, plan.block.net(), tick);
+        written.map(Some).ok_or_else(unexpected_answer)
     }
 }
 
@@ -324,6 +360,10 @@ fn agree_on_guards(net: IpNet, batch: Vec<Queued>) -> (Vec<Queued>, Vec<Guard>) 
         left.push(queued);
     }
     (left, agreed.into_iter().collect())
+}
+
+pub(super) fn unexpected_answer() -> StoreError {
+    StoreError::message("the datastore answered with another object")
 }
 
 /// Whether the datastore cannot write several objects at once.

@@ -1,11 +1,12 @@
 //! Blocks and handles as they were when they were last seen.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use tortie_api::meta::Metadata;
 use tortie_api::{IpamBlock, IpamHandle};
-use tortie_store::{Error as StoreError, Key, Kind, Resource, ipam_names};
+use tortie_store::{Error as StoreError, Key, Kind, Resource, Revision, ipam_names};
 
 use super::{Ipam, Tick, locked};
 use crate::block::Block;
@@ -18,7 +19,7 @@ const MAX_HANDLES: usize = 8192;
 #[derive(Debug, Clone)]
 pub(super) struct BlockCopy {
     metadata: Metadata,
-    pub(super) block: Block,
+    pub(super) block: Arc<Block>,
     /// When it was read, or written.
     pub(super) tick: Tick,
 }
@@ -35,44 +36,55 @@ impl BlockCopy {
         let IpamBlock { metadata, spec, .. } = object;
         Ok(Self {
             metadata,
-            block: Block::load(spec)?,
+            block: Arc::new(Block::load(spec)?),
             tick,
         })
     }
 
-    /// The same object with another content.
-    pub(super) fn with(&self, block: Block) -> Self {
+    /// A block that is yet to be written.
+    pub(super) fn unwritten(block: Block, tick: Tick) -> Self {
+        let name = ipam_names::of_cidr(&block.net().to_string());
         Self {
-            metadata: self.metadata.clone(),
-            block,
-            tick: self.tick,
+            metadata: Metadata {
+                name,
+                ..Metadata::default()
+            },
+            block: Arc::new(block),
+            tick,
         }
     }
 
-    /// As it is to be written.
+    /// A block as the datastore answers that it was written. None if it answers with something else.
+    pub(super) fn written(answer: Resource, net: IpNet, tick: Tick) -> Option<Self> {
+        let Resource::IpamBlock(object) = answer else {
+            return None;
+        };
+        let IpamBlock { metadata, spec, .. } = *object;
+        Some(Self {
+            metadata,
+            block: Arc::new(Block::of_whole(spec, net)),
+            tick,
+        })
+    }
+
+    pub(super) fn revision(&self) -> Revision {
+        Revision(self.metadata.resource_version.clone())
+    }
+
+    /// As it is stored.
     pub(super) fn resource(&self) -> Resource {
+        self.resource_with(Block::clone(&self.block))
+    }
+
+    /// The same object with another content, to be written.
+    pub(super) fn resource_with(&self, block: Block) -> Resource {
         IpamBlock {
             metadata: self.metadata.clone(),
-            spec: self.block.spec().clone(),
+            spec: block.into_spec(),
             ..IpamBlock::default()
         }
         .into()
     }
-
-    /// With what the datastore made of it.
-    pub(super) fn written(mut self, answer: &Resource, tick: Tick) -> Self {
-        self.metadata = answer.metadata().clone();
-        self.tick = tick;
-        self
-    }
-}
-
-/// A new block as an object.
-pub(super) fn block_object(block: Block) -> IpamBlock {
-    let mut object = IpamBlock::default();
-    object.metadata.name = ipam_names::of_cidr(&block.net().to_string());
-    object.spec = block.into_spec();
-    object
 }
 
 pub(super) fn block_key(net: IpNet) -> Key {
@@ -115,6 +127,22 @@ impl Ipam {
             Ok(_) | Err(StoreError::NotFound(_)) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Reads blocks at once; none where there is none. An inner error is of a block that cannot be read.
+    pub(super) async fn read_blocks(
+        &self,
+        nets: &[IpNet],
+    ) -> Result<Vec<Result<Option<BlockCopy>>>> {
+        let tick = self.tick();
+        let keys: Vec<Key> = nets.iter().copied().map(block_key).collect();
+        let found = self.store().get_many(&keys).await?;
+        let read = |found| match found {
+            Ok(Resource::IpamBlock(object)) => BlockCopy::new(*object, tick).map(Some),
+            Ok(_) | Err(StoreError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        };
+        Ok(found.into_iter().map(read).collect())
     }
 
     /// Reads a handle; none if there is none.

@@ -12,7 +12,7 @@ use super::Tick;
 use super::world::{Guard, World};
 use crate::block::{Block, BlockRelease};
 use crate::error::{Error, Result};
-use crate::request::{Holder, Owner, ReleaseIp};
+use crate::request::{Holder, HostReserved, Owner, ReleaseIp};
 use crate::{handle, nets};
 
 /// Something wanted of a block.
@@ -23,6 +23,15 @@ pub(super) struct Job {
     pub(super) world: Arc<World>,
     /// When the call began: an answer that no write confirms must rest on what was read later.
     pub(super) since: Tick,
+    /// Makes the block, if it is not there.
+    pub(super) claim: Option<Claim>,
+}
+
+/// What a block is made with.
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    pub(super) owner: Owner,
+    pub(super) reserved: Option<HostReserved>,
 }
 
 #[derive(Debug, Clone)]

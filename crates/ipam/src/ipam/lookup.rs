@@ -6,6 +6,7 @@ use futures::future::try_join_all;
 use tortie_store::{Kind, Query};
 
 use super::Ipam;
+use crate::block::Block;
 use crate::block::sanitize;
 use crate::error::{Error, Result};
 use crate::handle;
@@ -30,11 +31,11 @@ impl Ipam {
         let world = self.world().await?;
         let pool = pools::containing(&world.pools, address);
         if let Some(net) = pool.and_then(|pool| pool.block_of(address))
-            && let Some(mut copy) = self.read_block(net).await?
+            && let Some(copy) = self.read_block(net).await?
         {
-            copy.block
-                .collect(world.config.ip_cooldown_seconds, self.now());
-            return copy.block.holder(address);
+            let mut block = Block::clone(&copy.block);
+            block.collect(world.config.ip_cooldown_seconds, self.now());
+            return block.holder(address);
         }
         let mut blocks = None;
         let net = self.block_by_search(address, &mut blocks).await?;

@@ -43,7 +43,17 @@ impl Ipam {
         let jobs = by_block.into_iter().map(async |(net, requests)| {
             let wish = Wish::Release(requests.clone());
             let world = Arc::clone(&world);
-            let done = self.submit(net, Job { wish, world, since }).await;
+            let done = self
+                .submit(
+                    net,
+                    Job {
+                        wish,
+                        world,
+                        since,
+                        claim: None,
+                    },
+                )
+                .await;
             (net, requests, done)
         });
         for (net, requests, done) in join_all(jobs).await {
@@ -108,6 +118,7 @@ impl Ipam {
                     wish: Wish::ReleaseHandle(id.to_owned()),
                     world: Arc::clone(&world),
                     since,
+                    claim: None,
                 };
                 match self.submit(net, job).await? {
                     Done::Missing => {
@@ -203,6 +214,7 @@ impl Ipam {
             wish: Wish::Release(vec![request.clone()]),
             world: Arc::clone(world),
             since: self.tick(),
+            claim: None,
         };
         let done = self.submit(net, job).await?;
         Ok(!self

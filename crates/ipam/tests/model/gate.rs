@@ -87,6 +87,18 @@ impl Store for Gate {
         self.through(self.inner.get(key)).await
     }
 
+    fn reads_many_at_once(&self) -> bool {
+        self.together
+    }
+
+    async fn get_many(&self, keys: &[Key]) -> Result<Vec<Result<Resource>>> {
+        self.through(self.inner.get_many(keys)).await
+    }
+
+    async fn revisions(&self, keys: &[Key]) -> Result<Vec<Option<Revision>>> {
+        self.through(self.inner.revisions(keys)).await
+    }
+
     async fn list(&self, query: &Query) -> Result<List> {
         self.through(self.inner.list(query)).await
     }

@@ -183,9 +183,11 @@ mod contract {
         an_object_made_again_is_another_one,
         writes_made_together_are_all_made_or_none,
         affinities_are_found_by_their_owner,
+        several_objects_are_read_at_once,
         lists_select_by_namespace_and_name,
         lists_are_in_order_of_namespace_and_name,
         every_kind_survives_the_round_trip,
         updates_of_many_writers_are_never_lost,
+        writes_made_together_do_not_disturb_each_other,
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use tortie_ipam::{AutoAssign, Ipam};
-use tortie_store::Store;
+use serde_json::json;
+use tortie_ipam::{AutoAssign, Ipam, Owner};
+use tortie_store::{Kind, Resource, Store};
 
 use crate::gate::Gate;
 use crate::memory::MemoryStore;
@@ -41,4 +42,47 @@ async fn a_warm_process_asks_once_and_a_new_one_seven_times() {
     let ipam = Ipam::new(Arc::<Gate>::clone(&gate));
     assign(&ipam, "c").await;
     assert_eq!(gate.passed(), 7, "a new process");
+}
+
+/// However many blocks the host has, and others before the next free one: the owner's claims, whether its blocks are still
+/// full, and the next candidates are asked for at once; then block, claim, handle and address are one write.
+#[tokio::test]
+async fn the_next_block_costs_four_requests() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let create = async |kind: Kind, name: &str, spec: serde_json::Value| {
+        let object = json!({ "metadata": { "name": name }, "spec": spec });
+        let resource = Resource::decode_stored(kind, &object).unwrap();
+        store.create(resource).await.unwrap();
+    };
+    create(Kind::Node, HOSTS[0], json!({})).await;
+    create(
+        Kind::IpPool,
+        "pool",
+        json!({ "cidr": "10.0.0.0/22", "blockSize": 30 }),
+    )
+    .await;
+    let gate = Arc::new(Gate::new(Arc::clone(&store), true, usize::MAX));
+    let ipam = Ipam::new(Arc::<Gate>::clone(&gate));
+    for number in 0..20 {
+        let before = gate.passed();
+        assign(&ipam, &format!("h{number}")).await;
+        let expected = match number {
+            // Pools, reservations, settings, the node and its claims come first.
+            0 => 7,
+            number if number % 4 == 0 => 4,
+            _ => 1,
+        };
+        assert_eq!(gate.passed() - before, expected, "address {number}");
+    }
+    // The five candidates that come next are another's.
+    let own = ipam.load().await.unwrap().blocks.len();
+    let owner = Owner::host("another");
+    let taken = tortie_ipam::walk::Walk::new("10.0.0.0/22".parse().unwrap(), 30, HOSTS[0], 0);
+    for net in taken.skip(own).take(5) {
+        let claimed = ipam.claim_affinity(net, &owner).await.unwrap();
+        assert_eq!(claimed.claimed, [net]);
+    }
+    let before = gate.passed();
+    assign(&ipam, "last").await;
+    assert_eq!(gate.passed() - before, 4);
 }

@@ -4,7 +4,8 @@ use futures::future::join_all;
 
 use super::{Subject, count, set_count};
 use crate::error::Error;
-use crate::key::Key;
+use crate::key::{Key, Revision};
+use crate::store::Write;
 
 const WRITERS: usize = 8;
 const UPDATES: usize = 25;
@@ -18,6 +19,52 @@ pub async fn updates_of_many_writers_are_never_lost(subject: &Subject) {
     }
     let found = subject.store.get(&key).await.expect("it is there");
     assert_eq!(count(&found), WRITERS * UPDATES);
+}
+
+/// Writers who write several objects at once, and rely on one that none of them changes, get what each of them asked for:
+/// those who are wrong about an object change nothing, and do not keep the others from theirs.
+pub async fn writes_made_together_do_not_disturb_each_other(subject: &Subject) {
+    let guard = subject.create(subject.set("guard")).await;
+    let at = Revision(guard.metadata().resource_version.clone());
+    let writers = (0..4 * WRITERS).map(|number| {
+        let (subject, guard, at) = (subject.clone(), Key::of(&guard), at.clone());
+        tokio::spawn(async move {
+            for round in 0..UPDATES {
+                let expected = match number % 4 {
+                    0 if round % 3 == 0 => None,
+                    _ => Some(at.clone()),
+                };
+                let names = ["x", "y"].map(|name| format!("{name}-{number}-{round}"));
+                let [x, y] = names.map(|name| subject.set(&name));
+                let keys = [Key::of(&x), Key::of(&y)];
+                let is_right = expected.is_some();
+                let writes = vec![
+                    Write::Create(x),
+                    Write::Unchanged(guard.clone(), expected),
+                    Write::Create(y),
+                ];
+                match subject.store.write_together(writes).await {
+                    Err(Error::Unsupported { .. }) => return,
+                    Err(Error::Conflict(key)) if !is_right && key == guard => {}
+                    Ok(written) if is_right => {
+                        let written: Vec<Key> = written.iter().map(Key::of).collect();
+                        assert_eq!(written, keys);
+                    }
+                    other => panic!("writer {number}, round {round}: {other:?}"),
+                }
+                let found = subject
+                    .store
+                    .revisions(&keys)
+                    .await
+                    .expect("it can be read");
+                let are_there = found.iter().filter(|revision| revision.is_some()).count();
+                assert_eq!(are_there, if is_right { 2 } else { 0 });
+            }
+        })
+    });
+    for writer in join_all(writers).await {
+        writer.expect("no writer failed");
+    }
 }
 
 async fn add(subject: Subject, key: Key) {

@@ -4,7 +4,7 @@ use tortie_api::{Kind, Resource};
 
 use super::{Subject, assert_same, objects};
 use crate::error::Error;
-use crate::key::{Key, Query};
+use crate::key::{Key, Query, Revision};
 use crate::store::{List, Precondition};
 
 const DEFAULT_ALLOW: &str = "projectcalico-default-allow";
@@ -73,6 +73,43 @@ pub async fn lists_select_by_namespace_and_name(subject: &Subject) {
     .await;
 }
 
+/// Several objects are answered in the order in which they were asked for, and one that is missing does not hide others.
+pub async fn several_objects_are_read_at_once(subject: &Subject) {
+    let mut keys = Vec::new();
+    let mut expected = Vec::new();
+    // More than etcd reads in one transaction.
+    for number in (0..150).rev() {
+        let set = subject.set(&format!("{number:03}"));
+        keys.push(Key::of(&set));
+        let is_there = number % 3 > 0;
+        expected.push(if is_there {
+            Some(subject.create(set).await)
+        } else {
+            None
+        });
+    }
+    let found = subject.store.get_many(&keys).await;
+    let found = found.unwrap_or_else(|error| panic!("get of several: {error}"));
+    let revisions = subject.store.revisions(&keys).await;
+    let revisions = revisions.unwrap_or_else(|error| panic!("revisions of several: {error}"));
+    assert_eq!((found.len(), revisions.len()), (keys.len(), keys.len()));
+    for (((key, expected), found), revision) in keys.iter().zip(expected).zip(found).zip(revisions)
+    {
+        match (expected, found) {
+            (Some(expected), Ok(found)) => {
+                assert_same(&found, &expected);
+                let expected = Revision(expected.metadata().resource_version.clone());
+                assert_eq!(revision, Some(expected), "{key}");
+            }
+            (None, Err(Error::NotFound(missing))) => {
+                assert_eq!(missing, *key);
+                assert_eq!(revision, None, "{key}");
+            }
+            (expected, found) => panic!("{key}: {found:?} instead of {expected:?}"),
+        }
+    }
+}
+
 /// Namespaces come before names, and `a` before `a-b`, whatever stands between them in storage.
 pub async fn lists_are_in_order_of_namespace_and_name(subject: &Subject) {
     let namespaces = subject.namespaces();
@@ -112,6 +149,16 @@ pub async fn every_kind_survives_the_round_trip(subject: &Subject) {
             assert!(!found.metadata().uid.is_empty(), "{key}");
         }
         assert_eq!(got, created);
+        let several = subject.store.get_many(std::slice::from_ref(&key)).await;
+        let several = several.unwrap_or_else(|error| panic!("get of {key} with others: {error}"));
+        assert!(
+            matches!(several.as_slice(), [Ok(found)] if *found == got),
+            "{key}: {several:?}"
+        );
+        let revisions = subject.store.revisions(std::slice::from_ref(&key)).await;
+        let revisions = revisions.unwrap_or_else(|error| panic!("revision of {key}: {error}"));
+        let expected = Revision(got.metadata().resource_version.clone());
+        assert_eq!(revisions, [Some(expected)], "{key}");
         let deleted = subject.store.delete(&key, &Precondition::default()).await;
         let deleted = deleted.unwrap_or_else(|error| panic!("delete of {key}: {error}"));
         assert_same(&deleted, &created);

@@ -36,6 +36,8 @@ pub(super) struct Committed {
     pub(super) resource: Option<Arc<Resource>>,
     /// The size of the change in the log.
     pub(super) bytes: usize,
+    /// Whether the new state is only in the log, because nobody watched the kind.
+    pub(super) is_only_in_log: bool,
 }
 
 impl Feed {
@@ -54,6 +56,11 @@ impl Feed {
         self.channels[kind as usize].subscribe()
     }
 
+    /// Whether anybody watches the kind.
+    pub(super) fn is_watched(&self, kind: Kind) -> bool {
+        self.channels[kind as usize].receiver_count() > 0
+    }
+
     /// Everything up to here has been handed out: a watch with nothing to receive has seen it.
     pub(super) fn published(&self) -> u64 {
         self.published.load(Ordering::Acquire)
@@ -70,7 +77,8 @@ impl Feed {
                 continue;
             }
             let bytes: usize = batch.iter().map(|change| change.bytes).sum();
-            let batch = if bytes > LARGE_BATCH {
+            let is_only_in_log = batch.iter().any(|change| change.is_only_in_log);
+            let batch = if is_only_in_log || bytes > LARGE_BATCH {
                 Batch::default()
             } else {
                 batch.into()

@@ -111,6 +111,22 @@ impl StoreFile {
             .map_err(|reason| Error::message(format!("{key} cannot be read: {reason}")))
     }
 
+    /// At which revisions objects are; none where there is no such object.
+    pub(super) fn revisions(&self, keys: &[Key]) -> Result<Vec<Option<Revision>>> {
+        let read = || -> Result<_, redb::Error> {
+            let txn = self.database.begin_read()?;
+            let objects = txn.open_table(OBJECTS)?;
+            let mut all = Vec::with_capacity(keys.len());
+            for key in keys {
+                let stored_key = keys::encode(key).unwrap_or_default();
+                let value = objects.get(stored_key.as_slice())?;
+                all.push(value.map(|value| Revision(split(value.value()).0.to_string())));
+            }
+            Ok(all)
+        };
+        read().map_err(|error| self.read_error(error))
+    }
+
     /// Reads all objects that a query selects, with the revision of the state they are of.
     pub(super) fn list(&self, query: &Query) -> Result<List> {
         self.read_list(query, &keys::prefix(query))

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use tortie_api::Resource;
 
 use super::Shared;
-use super::feed::Committed;
+use super::feed::{Committed, Feed};
 use super::file::{self, LOG, META, OBJECTS};
 use super::log::{Entry, LogLimits, LogState};
 use crate::error::{Error, Result};
@@ -101,6 +101,7 @@ type Reply = (oneshot::Sender<Result<Outcome>>, Result<Outcome>);
 struct Batch<'txn> {
     objects: Table<'txn, &'static [u8], &'static [u8]>,
     log: Table<'txn, u64, &'static [u8]>,
+    feed: &'txn Feed,
     state: LogState,
     changes: Vec<Committed>,
 }
@@ -164,7 +165,7 @@ fn commit(
         operations.push((key, stored_key, operation));
     }
     match shared.file.begin_write().and_then(|txn| {
-        let (state, changes) = apply(&txn, state, limits, operations, &mut outcomes)?;
+        let (state, changes) = apply(&txn, &shared.feed, state, limits, operations, &mut outcomes)?;
         if changes.is_empty() {
             txn.abort()?;
         } else {
@@ -180,6 +181,7 @@ fn commit(
 /// Writes the batch into the transaction. Each operation sees what those before it did.
 fn apply(
     txn: &WriteTransaction,
+    feed: &Feed,
     state: LogState,
     limits: LogLimits,
     operations: Vec<(Key, Vec<u8>, Operation)>,
@@ -188,6 +190,7 @@ fn apply(
     let mut batch = Batch {
         objects: txn.open_table(OBJECTS)?,
         log: txn.open_table(LOG)?,
+        feed,
         state,
         changes: Vec::new(),
     };
@@ -285,7 +288,7 @@ impl Batch<'_> {
             return Ok(Err(Error::Conflict(key)));
         }
         self.objects.remove(stored_key)?;
-        self.record(key, stored_key, None, &[])?;
+        self.record(key, stored_key, None, None)?;
         Ok(Ok(Outcome::Deleted { json, revision }))
     }
 
@@ -301,7 +304,12 @@ impl Batch<'_> {
         let resource = Arc::new(resource);
         self.objects
             .insert(stored_key, file::join(revision, json).as_slice())?;
-        self.record(key, stored_key, Some(Arc::clone(&resource)), json)?;
+        // Who begins to watch from now on reads the log; so the writer gets back the only copy.
+        let for_feed = self
+            .feed
+            .is_watched(key.kind)
+            .then(|| Arc::clone(&resource));
+        self.record(key, stored_key, for_feed, Some(json))?;
         Ok(Outcome::Written(resource))
     }
 
@@ -311,9 +319,9 @@ impl Batch<'_> {
         key: Key,
         stored_key: &[u8],
         resource: Option<Arc<Resource>>,
-        json: &[u8],
+        json: Option<&[u8]>,
     ) -> Result<(), redb::Error> {
-        let json = resource.is_some().then_some(json);
+        let is_only_in_log = json.is_some() && resource.is_none();
         let entry = Entry {
             key: stored_key,
             json,
@@ -326,6 +334,7 @@ impl Batch<'_> {
             key,
             resource,
             bytes: entry.len(),
+            is_only_in_log,
         });
         Ok(())
     }

@@ -20,8 +20,9 @@ use tonic_prost::ProstCodec;
 
 use super::config::EtcdConfig;
 use super::messages::{
-    AuthenticateRequest, AuthenticateResponse, RangeRequest, RangeResponse, TxnRequest,
-    TxnResponse, WatchAction, WatchCreateRequest, WatchRequest, WatchResponse,
+    AuthenticateRequest, AuthenticateResponse, CompactionRequest, CompactionResponse, RangeRequest,
+    RangeResponse, TxnRequest, TxnResponse, WatchAction, WatchCreateRequest, WatchRequest,
+    WatchResponse,
 };
 use crate::error::{Error, Result};
 
@@ -98,6 +99,14 @@ impl Client {
 
     pub(super) async fn txn(&self, request: TxnRequest) -> Result<TxnResponse, Status> {
         self.call("/etcdserverpb.KV/Txn", request, Repeatable::No)
+            .await
+    }
+
+    pub(super) async fn compact(
+        &self,
+        request: CompactionRequest,
+    ) -> Result<CompactionResponse, Status> {
+        self.call("/etcdserverpb.KV/Compact", request, Repeatable::Yes)
             .await
     }
 

@@ -154,6 +154,17 @@ pub(super) struct TxnResponse {
 }
 
 #[derive(Clone, PartialEq, Message)]
+pub(super) struct CompactionRequest {
+    #[prost(int64, tag = "1")]
+    pub(super) revision: i64,
+    #[prost(bool, tag = "2")]
+    pub(super) physical: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(super) struct CompactionResponse {}
+
+#[derive(Clone, PartialEq, Message)]
 pub(super) struct WatchRequest {
     #[prost(oneof = "WatchAction", tags = "1")]
     pub(super) action: Option<WatchAction>,

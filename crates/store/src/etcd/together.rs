@@ -1,5 +1,7 @@
 //! Several writes as one transaction of etcd.
 
+use std::collections::{HashMap, HashSet};
+
 use tortie_api::Resource;
 
 use super::messages::{Compare, DeleteRangeRequest, PutRequest, RangeRequest, Request, TxnRequest};
@@ -10,21 +12,33 @@ use crate::key::Key;
 use crate::store::{Write, check_distinct, expected_revision};
 
 /// A write as etcd sees it.
-struct Step {
+pub(super) struct Step {
     key: Key,
-    path: String,
+    pub(super) path: String,
     /// The revision that the path must be at; 0 for none.
-    expected: i64,
+    pub(super) expected: i64,
     operation: Option<Request>,
     written: Option<Resource>,
-    is_check: bool,
+    pub(super) is_check: bool,
 }
 
-impl EtcdStore {
-    pub(super) async fn write_all(&self, writes: Vec<Write>) -> Result<Vec<Resource>> {
-        if writes.is_empty() {
-            return Ok(Vec::new());
-        }
+/// Writes that are made together, all or none of them.
+pub(super) struct Together {
+    steps: Vec<Step>,
+}
+
+/// What became of several requests that were sent as one transaction.
+pub(super) enum Sent {
+    /// All were carried out, at this revision.
+    Done(i64),
+    /// None was, because of those that object.
+    Refused(Vec<Option<Error>>),
+}
+
+// === impl Together ===
+
+impl Together {
+    pub(super) fn new(writes: Vec<Write>) -> Result<Self> {
         if writes.len() > MAX_TXN_OPS {
             return Err(Error::message(format!(
                 "{} writes are more than etcd makes together, which is {MAX_TXN_OPS}",
@@ -36,11 +50,34 @@ impl EtcdStore {
             steps.push(Step::new(write)?);
         }
         check_distinct(steps.iter().map(|step| step.path.as_str()))?;
+        Ok(Self { steps })
+    }
+
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// What was written, as it is at the revision of the transaction.
+    pub(super) fn done(self, revision: i64) -> Vec<Resource> {
+        let steps = self.steps.into_iter();
+        steps.filter_map(|step| step.done(revision)).collect()
+    }
+}
+
+impl EtcdStore {
+    /// Sends several requests as one transaction. They agree on what they expect of objects that more than one names.
+    pub(super) async fn send(&self, requests: &[&Together]) -> Result<Sent> {
+        let mut seen = HashSet::new();
+        let steps: Vec<&Step> = requests
+            .iter()
+            .flat_map(|request| &request.steps)
+            .filter(|step| seen.insert(step.path.as_str()))
+            .collect();
         let request = TxnRequest {
-            compare: steps.iter().map(Step::condition).collect(),
+            compare: steps.iter().map(|step| step.condition()).collect(),
             success: steps
-                .iter_mut()
-                .filter_map(|step| step.operation.take())
+                .iter()
+                .filter_map(|step| step.operation.clone())
                 .map(Into::into)
                 .collect(),
             failure: steps
@@ -54,22 +91,24 @@ impl EtcdStore {
             .await
             .map_err(|status| self.client.error(status))?;
         if response.succeeded {
-            let revision = response.revision();
-            return Ok(steps
-                .into_iter()
-                .filter_map(|step| step.done(revision))
-                .collect());
+            return Ok(Sent::Done(response.revision()));
         }
-        let found: Vec<(Vec<u8>, i64)> = response
+        // One of the conditions did not hold, and the answer shows the state in which it did not.
+        let found: HashMap<Vec<u8>, i64> = response
             .into_kvs()
             .map(|kv| (kv.key, kv.mod_revision))
             .collect();
-        let objection = steps.iter().find_map(|step| {
-            let found = found.iter().find(|(path, _)| path == step.path.as_bytes());
-            step.objection(found.map(|(_, revision)| *revision))
-        });
-        // One of the conditions did not hold, and the answer shows the state in which it did not.
-        Err(objection.unwrap_or_else(|| Error::message("etcd refused writes without a reason")))
+        let objection = |request: &&Together| {
+            request.steps.iter().find_map(|step| {
+                let revision = found.get(step.path.as_bytes()).copied();
+                step.objection(revision)
+            })
+        };
+        let objections: Vec<Option<Error>> = requests.iter().map(objection).collect();
+        if objections.iter().all(Option::is_none) {
+            return Err(Error::message("etcd refused writes without a reason"));
+        }
+        Ok(Sent::Refused(objections))
     }
 }
 
@@ -151,6 +190,16 @@ impl Step {
                 }),
             },
         }
+    }
+
+    /// How much it adds to a request.
+    pub(super) fn bytes(&self) -> usize {
+        let value = match &self.operation {
+            Some(Request::Put(put)) => put.value.len(),
+            _ => 0,
+        };
+        // The path is in the condition, the operation and the look at it.
+        value + 3 * self.path.len()
     }
 
     fn condition(&self) -> Compare {
