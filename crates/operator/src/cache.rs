@@ -1,0 +1,294 @@
+//! One watch and one trimmed copy of a kind, shared by everyone who reads it.
+//!
+//! A cache lists in pages and then watches, and keeps of each object what its type decodes. Subscribers are told of
+//! changes through a mailbox each, which holds the newest state per object.
+//!
+//! # Invariants
+//! - The cache is changed before its subscribers are told: who reads after an event sees that state or a newer one.
+//! - After a list that replaces a watch, only differences are told, and what was deleted meanwhile is among them.
+//! - An object that cannot be decoded is reported and counts as absent; the others are not held up.
+//! - A mailbox never holds more than one event per object that is in the cache or that its owner was told of.
+
+mod mailbox;
+mod watch;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+
+use tokio::task::AbortHandle;
+
+use self::mailbox::Mailbox;
+pub use self::mailbox::{Change, Event, Subscription};
+use crate::key::ObjectKey;
+use crate::object::Object;
+
+/// What a cache watches, and what it keeps.
+#[derive(Clone, Debug)]
+pub struct CacheOptions<K> {
+    /// Removes what is not used from each object, after [`Object::trim`].
+    pub trim: Option<fn(&mut K)>,
+    /// Only objects with these labels, as in `app=web,tier!=test`.
+    pub labels: Option<String>,
+    /// Only objects with these fields, as in `spec.nodeName=one`.
+    pub fields: Option<String>,
+    /// Only objects of this namespace.
+    pub namespace: Option<String>,
+    /// How many objects are listed at a time.
+    pub page_size: u32,
+}
+
+impl<K> Default for CacheOptions<K> {
+    /// Everything, in pages of 500.
+    fn default() -> Self {
+        Self {
+            trim: None,
+            labels: None,
+            fields: None,
+            namespace: None,
+            page_size: 500,
+        }
+    }
+}
+
+/// A copy of all objects of a kind, kept up to date. Copies are the same cache; the watch ends with the last.
+pub struct Cache<K> {
+    shared: Arc<Shared<K>>,
+}
+
+struct Shared<K> {
+    state: RwLock<State<K>>,
+    synced: tokio::sync::watch::Sender<bool>,
+    watch: std::sync::OnceLock<AbortHandle>,
+}
+
+struct State<K> {
+    objects: BTreeMap<ObjectKey, Kept<K>>,
+    /// Counts lists: an object with an older number was not in the latest.
+    list: u32,
+    subscribers: Vec<Weak<Mailbox<K>>>,
+}
+
+struct Kept<K> {
+    object: Arc<K>,
+    list: u32,
+}
+
+// === impl Cache ===
+
+impl<K: Object> Cache<K> {
+    /// Starts to watch. Needs a tokio runtime.
+    pub fn start(client: kube::Client, options: CacheOptions<K>) -> Self {
+        let cache = Self::empty();
+        let task = watch::run(client, options, Arc::downgrade(&cache.shared));
+        // Nobody else has the cache yet.
+        let _ = cache.shared.watch.set(tokio::spawn(task).abort_handle());
+        cache
+    }
+
+    fn empty() -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                state: RwLock::new(State {
+                    objects: BTreeMap::new(),
+                    list: 0,
+                    subscribers: Vec::new(),
+                }),
+                synced: tokio::sync::watch::Sender::new(false),
+                watch: std::sync::OnceLock::new(),
+            }),
+        }
+    }
+
+    /// An object.
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        let state = self.shared.read();
+        state.objects.get(key).map(|kept| Arc::clone(&kept.object))
+    }
+
+    /// All objects, in order of their keys.
+    pub fn list(&self) -> Vec<Arc<K>> {
+        let state = self.shared.read();
+        state
+            .objects
+            .values()
+            .map(|kept| Arc::clone(&kept.object))
+            .collect()
+    }
+
+    /// All keys, in order.
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        self.shared.read().objects.keys().cloned().collect()
+    }
+
+    /// The objects of a namespace, in order of their names. Costs what it finds.
+    pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
+        let state = self.shared.read();
+        let from = ObjectKey::new(namespace, "");
+        let found = state.objects.range(from..);
+        found
+            .take_while(|(key, _)| key.namespace.as_deref() == Some(namespace))
+            .map(|(_, kept)| Arc::clone(&kept.object))
+            .collect()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.shared.read().objects.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether everything was listed that was there at the start.
+    pub fn synced(&self) -> bool {
+        *self.shared.synced.borrow()
+    }
+
+    /// Waits until everything was listed that was there at the start.
+    pub async fn wait_synced(&self) {
+        let mut synced = self.shared.synced.subscribe();
+        // The sender lives as long as `self`.
+        let _ = synced.wait_for(|synced| *synced).await;
+    }
+
+    /// Follows changes: first everything that is there now, then what changes. It does not keep the cache alive.
+    pub fn subscribe(&self) -> Subscription<K> {
+        let mailbox = Arc::new(Mailbox::new());
+        let mut state = self.shared.write();
+        for (key, kept) in &state.objects {
+            mailbox.put(key, None, Change::Applied(Arc::clone(&kept.object)));
+        }
+        state.subscribers.push(Arc::downgrade(&mailbox));
+        Subscription::new(mailbox)
+    }
+}
+
+impl<K> Clone for Cache<K> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<K: Object> fmt::Debug for Cache<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache")
+            .field("len", &self.len())
+            .field("synced", &self.synced())
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Shared ===
+
+impl<K> Shared<K> {
+    fn read(&self) -> RwLockReadGuard<'_, State<K>> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State<K>> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K> Drop for Shared<K> {
+    fn drop(&mut self) {
+        if let Some(watch) = self.watch.get() {
+            watch.abort();
+        }
+        for mailbox in self.write().subscribers.iter().filter_map(Weak::upgrade) {
+            mailbox.close();
+        }
+    }
+}
+
+// === impl State ===
+
+impl<K: Object> State<K> {
+    /// A list begins.
+    fn begin_list(&mut self) {
+        self.list = self.list.wrapping_add(1);
+    }
+
+    /// A list is complete: what it lacks is gone.
+    fn end_list(&mut self) {
+        let list = self.list;
+        let gone: Vec<_> = self
+            .objects
+            .extract_if(.., |_, kept| kept.list != list)
+            .collect();
+        for (key, kept) in gone {
+            self.tell(
+                &key,
+                Some(&kept.object),
+                &Change::Deleted(Arc::clone(&kept.object)),
+            );
+        }
+    }
+
+    /// An object is there as given.
+    fn apply(&mut self, object: K) {
+        let list = self.list;
+        let key = ObjectKey::of(&object);
+        if let Some(kept) = self.objects.get_mut(&key) {
+            kept.list = list;
+            if kept.object.version() == object.version() {
+                return;
+            }
+            let object = Arc::new(object);
+            let before = std::mem::replace(&mut kept.object, Arc::clone(&object));
+            self.tell(&key, Some(&before), &Change::Applied(object));
+            return;
+        }
+        let object = Arc::new(object);
+        let kept = Kept {
+            object: Arc::clone(&object),
+            list,
+        };
+        let key = self.share_namespace(key);
+        self.objects.insert(key.clone(), kept);
+        self.tell(&key, None, &Change::Applied(object));
+    }
+
+    /// An object is gone.
+    fn delete(&mut self, key: &ObjectKey, last: Option<K>) {
+        let Some(kept) = self.objects.remove(key) else {
+            return;
+        };
+        let last = last.map_or_else(|| Arc::clone(&kept.object), Arc::new);
+        self.tell(key, Some(&kept.object), &Change::Deleted(last));
+    }
+
+    fn tell(&mut self, key: &ObjectKey, before: Option<&Arc<K>>, change: &Change<K>) {
+        self.subscribers.retain(|subscriber| {
+            let Some(mailbox) = subscriber.upgrade() else {
+                return false;
+            };
+            mailbox.put(key, before.map(Arc::clone), change.clone());
+            true
+        });
+    }
+
+    /// Keys of one namespace share its text with their neighbour.
+    fn share_namespace(&self, mut key: ObjectKey) -> ObjectKey {
+        let before = self.objects.range(..&key).next_back();
+        let after = || self.objects.range(&key..).next();
+        let same = [before, after()]
+            .into_iter()
+            .flatten()
+            .find(|(neighbour, _)| neighbour.namespace == key.namespace)
+            .map(|(neighbour, _)| neighbour.namespace.clone());
+        if let Some(namespace) = same {
+            key.namespace = namespace;
+        }
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests;

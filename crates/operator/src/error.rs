@@ -1,0 +1,70 @@
+//! What ends a manager.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::reconcile::BoxError;
+
+/// Why a manager ended, or could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another process leads, or nobody can know: everything was stopped.
+    #[error("leadership was lost")]
+    LeadershipLost,
+    /// An endpoint could not be opened.
+    #[error("cannot listen on {address} for {purpose}")]
+    Listen {
+        /// What for.
+        purpose: &'static str,
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The webhook server's certificate cannot be used.
+    #[error("cannot use the certificate {}: {reason}", path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Something that was to run as long as the manager ended.
+    #[error("`{name}` failed")]
+    Runnable {
+        /// Its name.
+        name: String,
+        /// Why.
+        #[source]
+        source: BoxError,
+    },
+    /// A setting makes no sense.
+    #[error("{0}")]
+    Settings(String),
+}
+
+/// What came of it.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error with all its causes in one line. Causes that their effect quotes are not said twice.
+pub(crate) struct Chain<'a>(pub(crate) &'a (dyn StdError + 'static));
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut said = self.0.to_string();
+        f.write_str(&said)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !said.contains(&text) {
+                write!(f, ": {text}")?;
+            }
+            said = text;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
