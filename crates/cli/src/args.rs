@@ -3,10 +3,12 @@
 mod agent;
 mod cni;
 mod confirm;
+mod controllers;
 mod datastore;
 mod demo;
 mod ipam;
 mod node;
+mod operator;
 mod render;
 mod startup;
 mod why;
@@ -20,12 +22,14 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub(crate) use agent::Agent;
 pub(crate) use cni::{Cni, CniCommand, CniInstall};
 pub(crate) use confirm::{Apply, Confirm};
+pub(crate) use controllers::Controllers;
 pub(crate) use datastore::{Datastore, DatastoreCommand, MigrateCommand};
 pub(crate) use demo::{Demo, DemoDataplane, DemoOutput};
 pub(crate) use ipam::{
     Ipam, IpamCheck, IpamCommand, IpamConfigure, IpamRelease, IpamShow, IpamSplit, IpamWhy,
 };
 pub(crate) use node::{Node, NodeCommand, NodeInterface, UNKNOWN, Verify, VerifyOutput};
+pub(crate) use operator::{Operator, OperatorCommand, OperatorNew};
 pub(crate) use render::{Render, RenderOutput};
 pub(crate) use startup::{Startup, TunnelAddresses};
 pub(crate) use why::{IpVersion, Why, WhyOutput};
@@ -125,6 +129,8 @@ pub(crate) enum Command {
     Why(Box<Why>),
     /// Enforce on this machine what the datastore says.
     Agent(Agent),
+    /// Keep the datastore true to what Kubernetes says, and clean up after what is gone.
+    Controllers(Controllers),
     /// Connect containers to the network, for a container runtime.
     Cni(Cni),
     /// Print what would be programmed on a node.
@@ -135,6 +141,8 @@ pub(crate) enum Command {
     Datastore(Datastore),
     /// Look after this node.
     Node(Node),
+    /// Write a new operator on Tortie's framework.
+    Operator(Operator),
     /// Show on this machine what policy does: pods of network namespaces, real packets, nothing left behind.
     Demo(Demo),
     /// Play a recording of the engine's input and print what it tells the data plane.

@@ -4,6 +4,7 @@ mod agent;
 pub(crate) mod cni;
 mod completion;
 mod confirm;
+mod controllers;
 mod convert;
 mod crds;
 mod datastore;
@@ -13,6 +14,7 @@ mod ipam;
 mod kinds;
 mod label;
 mod node;
+mod operator;
 mod patch;
 mod render;
 mod replay;
@@ -25,12 +27,18 @@ mod write;
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use anyhow::Result;
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, CniCommand, Command, Global};
 use crate::config;
+
+/// Changes what is logged.
+static CHANGE_LOGGING: OnceLock<ChangeLogging> = OnceLock::new();
+
+type ChangeLogging = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Runs a command to its exit code: 0 done, 1 failed; `selector`, `why` and `node` also 2.
 pub(crate) fn run(cli: Cli) -> ExitCode {
@@ -81,6 +89,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Selector(args) => selector::run(&args),
         Command::Why(args) => why::run(&args, &global).await,
         Command::Agent(args) => agent::run(&args, &global).await,
+        Command::Controllers(args) => controllers::run(args, &global).await,
         Command::Cni(args) => match args.command {
             CniCommand::Install(args) => cni::install(&args).await,
             // The plugins have run already.
@@ -90,6 +99,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Ipam(args) => ipam::run(args, &global).await,
         Command::Datastore(args) => datastore::run(args, &global).await,
         Command::Node(args) => node::run(args, &global).await,
+        Command::Operator(args) => operator::run(args),
         Command::Demo(args) => demo::run(&args, &global).await,
         Command::Replay(args) => replay::run(&args),
         Command::Version(args) => version::run(&args, &global).await,
@@ -109,10 +119,26 @@ fn start_logging(level: &str) {
         level => level,
     };
     let filter = EnvFilter::try_from_env("TORTIE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt()
+    let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .init();
+        .with_filter_reloading();
+    let handle = logging.reload_handle();
+    logging.init();
+    // Set once, here.
+    let _ = CHANGE_LOGGING.set(Box::new(move |level| {
+        // It fails only when there is no log any more.
+        let _ = handle.reload(EnvFilter::new(level));
+    }));
+}
+
+/// Changes how much is logged, for commands that run long; unless the environment says what is.
+fn change_logging(level: &str) {
+    if std::env::var_os("TORTIE_LOG").is_none()
+        && let Some(change) = CHANGE_LOGGING.get()
+    {
+        change(level);
+    }
 }
 
 /// Whether the reader of our output went away, as `head` does; that is no failure.

@@ -8,7 +8,7 @@ mod connect;
 mod felix;
 mod settings;
 
-pub(crate) use connect::{Connection, connect, open, open_with};
+pub(crate) use connect::{Backend, Connection, cluster, connect, open, open_with};
 pub(crate) use felix::felix_variable;
 pub(crate) use settings::{Settings, Source};
 

@@ -106,7 +106,7 @@ fn has_resource_extension(path: &Path) -> bool {
 }
 
 /// Splits text into documents; lists count as their items.
-fn parse(file: &str, text: &str) -> Result<Vec<Document>> {
+pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Document>> {
     let values = parse_values(text).map_err(|error| {
         let message = error.to_string();
         anyhow::anyhow!("{file}: not valid YAML or JSON: {}", message.trim_end())

@@ -1,5 +1,7 @@
 //! Arguments of `datastore`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 const LOCK_HELP: &str = "\
@@ -9,6 +11,26 @@ Examples:
   tortie datastore migrate lock
   tortie ipam check -o report.json && tortie ipam release --from-report report.json
   tortie datastore migrate unlock";
+
+const EXPORT_HELP: &str = "\
+The datastore must be etcd, and locked, so that nothing changes meanwhile. Profiles, endpoints of workloads and what comes
+from Kubernetes' own policies are left out: Kubernetes has them. Nodes get the names that Kubernetes knows them by.
+
+Examples, with ETCD_ENDPOINTS set for the first two, and KUBECONFIG for the others:
+  tortie datastore migrate lock
+  tortie datastore migrate export > cluster.export
+  tortie datastore migrate import -f cluster.export
+  tortie datastore migrate unlock";
+
+const IMPORT_HELP: &str = "\
+The datastore must be Kubernetes. The definitions of Calico's resources are installed if they are not there. There must be no
+Calico resources yet, unless they are of an import of the same file that did not come to its end: then it goes on. The whole
+file is checked before anything is written, and the datastore stays locked until it is unlocked.
+
+Examples:
+  tortie datastore migrate import -f cluster.export
+  CALICO_API_GROUP=projectcalico.org/v3 tortie datastore migrate import -f cluster.export
+  tortie datastore migrate unlock                     once agents and controllers use the new datastore";
 
 /// Arguments of `datastore`.
 #[derive(Debug, Args)]
@@ -20,7 +42,7 @@ pub(crate) struct Datastore {
 /// What to do with the datastore.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DatastoreCommand {
-    /// Prepare changes to the datastore as a whole.
+    /// Prepare changes to the datastore as a whole, or move it from etcd to Kubernetes.
     Migrate(Migrate),
 }
 
@@ -40,4 +62,14 @@ pub(crate) enum MigrateCommand {
     /// Let nodes and runtimes change the datastore again.
     #[command(after_help = LOCK_HELP)]
     Unlock,
+    /// Print everything in an etcd datastore, for import into Kubernetes.
+    #[command(after_help = EXPORT_HELP)]
+    Export,
+    /// Put what was exported from etcd into Kubernetes.
+    #[command(after_help = IMPORT_HELP)]
+    Import {
+        /// What export printed; `-` for standard input.
+        #[arg(short, long, value_name = "FILE")]
+        filename: PathBuf,
+    },
 }

@@ -29,7 +29,9 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
     }
     let environment_variable = |name: &str| std::env::var(name).ok();
     let variable = |name: &str| felix_variable(&environment_variable, name);
-    let Connection { client, cluster } = open_with(global, &variable).await?;
+    let Connection {
+        client, cluster, ..
+    } = open_with(global, &variable).await?;
     let agent = Agent::new(Options {
         node,
         environment,

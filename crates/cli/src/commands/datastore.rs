@@ -1,10 +1,18 @@
-//! `tortie datastore migrate lock` and `unlock`: keep everybody from changing anything meanwhile.
+//! `tortie datastore migrate`: keep everybody from changing anything, and move the datastore from etcd to Kubernetes.
+
+mod addresses;
+mod definitions;
+mod dump;
+mod export;
+mod import;
+mod node_names;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use tortie_store::{Error, Key, Kind, Resource};
+use tortie_api::ClusterInformation;
+use tortie_store::{Client, Error, Key, Kind, Resource};
 
 use crate::args::{Datastore, DatastoreCommand, Global, MigrateCommand};
 use crate::config::{Connection, open};
@@ -14,25 +22,51 @@ const ATTEMPTS: usize = 10;
 
 pub(super) async fn run(args: Datastore, global: &Global) -> Result<ExitCode> {
     let DatastoreCommand::Migrate(migrate) = args.command;
-    let (is_ready, done) = match migrate.command {
-        MigrateCommand::Lock => (false, "Datastore locked."),
-        MigrateCommand::Unlock => (true, "Datastore unlocked."),
-    };
-    let Connection { client, .. } = open(global).await?;
-    let key = Key::global(Kind::ClusterInformation, "default");
-    for _ in 0..ATTEMPTS {
-        let Resource::ClusterInformation(mut information) = client.get(&key).await? else {
-            bail!("{key} is something else");
-        };
+    let connection = open(global).await?;
+    match migrate.command {
+        MigrateCommand::Lock => set_ready(&connection, false, "Datastore locked.").await,
+        MigrateCommand::Unlock => set_ready(&connection, true, "Datastore unlocked.").await,
+        MigrateCommand::Export => export::run(&connection).await,
+        MigrateCommand::Import { filename } => import::run(&connection, &filename).await,
+    }
+}
+
+async fn set_ready(connection: &Connection, is_ready: bool, done: &str) -> Result<ExitCode> {
+    let client = &connection.client;
+    update_information(client, |information| {
         information.spec.datastore_ready = Some(is_ready);
-        match client.store().update((*information).into()).await {
-            Ok(_) => {
-                writeln!(anstream::stdout(), "{done}")?;
-                return Ok(ExitCode::SUCCESS);
-            }
+    })
+    .await?;
+    writeln!(anstream::stdout(), "{done}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Changes what is said of the cluster.
+async fn update_information(
+    client: &Client,
+    change: impl Fn(&mut ClusterInformation),
+) -> Result<()> {
+    let key = information_key();
+    for _ in 0..ATTEMPTS {
+        let mut information = read_information(client).await?;
+        change(&mut information);
+        match client.store().update(information.into()).await {
+            Ok(_) => return Ok(()),
             Err(Error::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
     bail!("{key} kept changing; try again")
+}
+
+async fn read_information(client: &Client) -> Result<ClusterInformation> {
+    let key = information_key();
+    match client.get(&key).await? {
+        Resource::ClusterInformation(information) => Ok(*information),
+        _ => bail!("{key} is something else"),
+    }
+}
+
+fn information_key() -> Key {
+    Key::global(Kind::ClusterInformation, "default")
 }

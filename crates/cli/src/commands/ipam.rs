@@ -32,7 +32,9 @@ struct Addresses {
 }
 
 pub(super) async fn run(args: args::Ipam, global: &Global) -> Result<ExitCode> {
-    let Connection { client, cluster } = open(global).await?;
+    let Connection {
+        client, cluster, ..
+    } = open(global).await?;
     let addresses = Addresses {
         ipam: Ipam::new(Arc::clone(client.store())),
         client,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use tortie_api::crd::Group;
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
@@ -18,6 +19,15 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     /// The cluster, where that is the datastore: for objects that are not resources.
     pub(crate) cluster: Option<kube::Client>,
+    /// What kind of datastore it is.
+    pub(crate) backend: Backend,
+}
+
+/// The kinds of datastore, with what only they can do.
+pub(crate) enum Backend {
+    Embedded,
+    Etcd(EtcdStore),
+    Kubernetes(Group),
 }
 
 /// Opens the datastore; the error says which one was meant and why it cannot be used.
@@ -42,22 +52,41 @@ pub(crate) async fn open_with(global: &Global, environment: Source<'_>) -> Resul
     };
     tracing::debug!(?datastore, "Opening the datastore");
     let mut cluster = None;
-    let store: Arc<dyn Store> = match datastore {
+    let (store, backend): (Arc<dyn Store>, Backend) = match datastore {
         DatastoreType::Embedded => {
             let file = global.data_file.clone().unwrap_or_else(default_data_file);
-            Arc::new(EmbeddedStore::open(file)?)
+            (Arc::new(EmbeddedStore::open(file)?), Backend::Embedded)
         }
-        DatastoreType::Etcdv3 => Arc::new(EtcdStore::connect(&etcd(&settings)?).await?),
+        DatastoreType::Etcdv3 => {
+            let store = EtcdStore::connect(&etcd(&settings)?).await?;
+            (Arc::new(store.clone()), Backend::Etcd(store))
+        }
         DatastoreType::Kubernetes => {
             let store = KubernetesStore::connect(&kubernetes(&settings)).await?;
             cluster = Some(store.client().clone());
-            Arc::new(store)
+            let group = store.group();
+            (Arc::new(store), Backend::Kubernetes(group))
         }
     };
     Ok(Connection {
         client: Client::new(store),
         cluster,
+        backend,
     })
+}
+
+/// The cluster that the settings mean, whatever the datastore is.
+pub(crate) async fn cluster(global: &Global) -> Result<kube::Client> {
+    let mut settings = Settings::load(&global.config, &|name| std::env::var(name).ok())?;
+    if let Some(context) = &global.context {
+        settings.k8s_current_context.clone_from(context);
+    }
+    // With a group given, nothing is asked of the API server.
+    let config = KubernetesConfig {
+        api_group: Some(Group::V3),
+        ..kubernetes(&settings)
+    };
+    Ok(KubernetesStore::connect(&config).await?.client().clone())
 }
 
 /// The system's folder for root, the user's own for everybody else.

@@ -24,7 +24,9 @@ use crate::config::{Connection, open};
 pub(super) async fn startup(args: &Startup, global: &Global) -> Result<ExitCode> {
     let settings = settings(args.node.as_deref())?;
     let interfaces = interfaces().context("interfaces of this machine")?;
-    let Connection { client, cluster } = open(global).await?;
+    let Connection {
+        client, cluster, ..
+    } = open(global).await?;
     let kubernetes = match cluster {
         Some(cluster) => Some(KubernetesFacts {
             pod_networks: pod_networks(cluster).await,

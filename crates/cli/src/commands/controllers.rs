@@ -1,0 +1,135 @@
+//! `tortie controllers`: keeps the datastore true to what Kubernetes says.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use tokio::signal::unix::{SignalKind, signal};
+use tortie_api::crd::Group;
+use tortie_controllers::settings::{self, Refused, default_spec, explain, resolve};
+use tortie_controllers::{LeaderElection, Options};
+use tortie_store::{Error, Key, Kind, Resource};
+
+use super::change_logging;
+use crate::args;
+use crate::args::Global;
+use crate::config::{Backend, Connection, cluster, open};
+
+/// Holds the namespace of the pod that this process runs in.
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// Where the lease is if this process is in no pod.
+const USUAL_NAMESPACE: &str = "kube-system";
+
+/// Runs until a signal ends it.
+pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<ExitCode> {
+    let variables = variables();
+    // Before anything is asked of anybody.
+    let check = resolve(&variables, settings::Datastore::Own, &default_spec());
+    check.map_err(|refused| anyhow::anyhow!(lines(&refused)))?;
+    let Connection {
+        client,
+        cluster: kubernetes,
+        backend,
+    } = open(global).await?;
+    let backend = match backend {
+        Backend::Etcd(etcd) => tortie_controllers::Backend::Etcd(etcd),
+        Backend::Kubernetes(Group::V1) => tortie_controllers::Backend::V1CustomResources,
+        Backend::Kubernetes(Group::V3) => tortie_controllers::Backend::V3CustomResources,
+        Backend::Embedded => tortie_controllers::Backend::Other,
+    };
+    if args.explain_config {
+        return explain_config(&variables, &backend, &client).await;
+    }
+    let cluster = match kubernetes {
+        Some(cluster) => cluster,
+        None => cluster(global).await?,
+    };
+    let leader_election = args.leader_elect.then(|| leader_election(&args));
+    let options = Options {
+        client,
+        backend,
+        cluster,
+        variables,
+        status_file: args.status_file,
+        health_port: (args.health_port != 0).then_some(args.health_port),
+        leader_election,
+        set_log_level: Box::new(|level| change_logging(level.as_filter())),
+    };
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let shutdown = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    tortie_controllers::run(options, shutdown).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The variables that can be read.
+fn variables() -> BTreeMap<String, String> {
+    let variables = std::env::vars_os();
+    variables
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+fn leader_election(args: &args::Controllers) -> LeaderElection {
+    let namespace = args.leader_elect_namespace.clone().unwrap_or_else(|| {
+        let namespace = std::fs::read_to_string(NAMESPACE_FILE);
+        namespace.map_or_else(
+            |_| USUAL_NAMESPACE.to_owned(),
+            |name| name.trim().to_owned(),
+        )
+    });
+    LeaderElection {
+        lease: args.leader_elect_lease,
+        renew_deadline: args.leader_elect_renew_deadline,
+        retry: args.leader_elect_retry,
+        ..LeaderElection::new(namespace, &args.leader_elect_name)
+    }
+}
+
+async fn explain_config(
+    variables: &BTreeMap<String, String>,
+    backend: &tortie_controllers::Backend,
+    client: &tortie_store::Client,
+) -> Result<ExitCode> {
+    let key = Key::global(Kind::KubeControllersConfiguration, settings::RESOURCE_NAME);
+    let spec = match client.get(&key).await {
+        Ok(Resource::KubeControllersConfiguration(resource)) => resource.spec,
+        Ok(_) | Err(Error::NotFound(_)) => default_spec(),
+        Err(error) => return Err(error).with_context(|| format!("{key} could not be read")),
+    };
+    let resolved = resolve(variables, backend.datastore(), &spec)
+        .map_err(|refused| anyhow::anyhow!(lines(&refused)))?;
+    let rows = explain(&resolved);
+    let fields = rows
+        .iter()
+        .map(|row| row.field.len())
+        .max()
+        .unwrap_or_default();
+    let values = rows
+        .iter()
+        .map(|row| row.value.len())
+        .max()
+        .unwrap_or_default();
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{:fields$}  {:values$}  FROM", "SETTING", "VALUE")?;
+    for row in rows {
+        writeln!(
+            out,
+            "{:fields$}  {:values$}  {}",
+            row.field, row.value, row.origin
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn lines(refused: &[Refused]) -> String {
+    let lines: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}

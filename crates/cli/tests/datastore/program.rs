@@ -1,0 +1,67 @@
+//! Runs the program.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+pub(crate) struct Program {
+    options: Vec<String>,
+    variables: Vec<(&'static str, String)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Program {
+    pub(crate) fn embedded(folder: &Path) -> Self {
+        let file = folder.join("data.redb").display().to_string();
+        Self {
+            options: vec!["--data-file".to_owned(), file],
+            variables: Vec::new(),
+        }
+    }
+
+    pub(crate) fn with_variables(variables: Vec<(&'static str, String)>) -> Self {
+        Self {
+            options: Vec::new(),
+            variables,
+        }
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.run_with_input(arguments, "")
+    }
+
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tortie"))
+            .args(&self.options)
+            .args(arguments)
+            .env_clear()
+            .envs(self.variables.iter().cloned())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It may end before it has read everything.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        Output {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Runs and gives the output; a failure fails the test.
+    #[track_caller]
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.code, 0, "{arguments:?}: {}", output.stderr);
+        output.stdout
+    }
+}

@@ -1,0 +1,40 @@
+//! The controllers of a cluster, which Calico calls kube-controllers: they keep the datastore true to what Kubernetes says,
+//! and clean up after what is gone.
+//!
+//! ```text
+//! variables, KubeControllersConfiguration ──▶ settings ──▶ process: controllers that are on, started anew when these change
+//!
+//! Kubernetes ──caches──┐
+//!                      ├─▶ one queue per controller ─▶ compare ─▶ write by compare-and-swap
+//! datastore ──follow───┘
+//! ```
+//!
+//! # Invariants
+//! - A controller touches only what it recognises as its own: by name, by label or by reference.
+//! - What was changed by hand is put right at once, and by a regular comparison of everything.
+//! - Nothing is removed before everything is known, nor while the datastore or the API server cannot be reached.
+
+mod compaction;
+mod configuration;
+pub mod datastore_migration;
+mod digest;
+pub mod flannel;
+mod follow;
+mod health;
+mod identity;
+pub mod ip_pool;
+pub mod ipam_gc;
+pub mod load_balancer;
+mod mirror;
+mod node;
+pub mod pod;
+mod policy;
+mod policy_names;
+mod process;
+mod profiles;
+pub mod settings;
+pub mod tier;
+mod workload_endpoint;
+
+pub use process::{Backend, Error, Options, run};
+pub use tortie_operator::LeaderElection;

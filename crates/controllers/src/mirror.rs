@@ -1,0 +1,199 @@
+//! The shape of controllers that keep a resource for each object of a kind of Kubernetes.
+//!
+//! ```text
+//! Kubernetes' objects ──decode: the resource that is wanted──▶ cache ──┐
+//!                                                                     ├─▶ queue of resources ─▶ compare ─▶ write
+//! resources ──list, watch: digest of what they say──▶ followed ───────┘
+//! ```
+//!
+//! # Invariants
+//! - Only a resource whose name says that it is such a copy is ever touched.
+//! - Only what differs is written, and only by compare-and-swap.
+//! - Nothing is removed before all objects of Kubernetes are known.
+
+mod wanted;
+
+pub(crate) use wanted::Wanted;
+
+use std::fmt::Debug;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tortie_api::k8s::Converted;
+use tortie_operator::{Action, Cache, Controller, Failure, Manager, ObjectKey, Reconciler};
+use tortie_store::{Client, Error, Key, Kind, Precondition, Query, Resource};
+
+use crate::digest::Digest;
+use crate::follow::{Change, Datastore, Followed, Follower, Keys, object_key, store_key};
+use crate::identity;
+use crate::settings::Mirroring;
+
+/// How often a lost race is run again at once; after that with growing pauses.
+const ATTEMPTS: usize = 5;
+
+/// One kind of copies.
+pub(crate) trait Mirrored: Debug + Clone + Send + Sync + 'static {
+    /// The kind of Kubernetes' objects.
+    type Kube: kube::Resource<DynamicType = ()> + DeserializeOwned;
+
+    /// The kind of the copies.
+    const KIND: Kind;
+
+    /// Calico's name of the controller.
+    const CONTROLLER: &'static str;
+
+    /// What an object stands for. Its name may be any; [`Mirrored::copy_of`] gives the right one.
+    fn convert(object: &Self::Kube) -> Converted<Resource>;
+
+    /// The key of the copy of an object.
+    fn copy_of(object: &ObjectKey) -> ObjectKey;
+
+    /// The key of the object that has this copy; nothing if it is no copy.
+    fn owner_of(copy: &ObjectKey) -> Option<ObjectKey>;
+}
+
+/// Adds the controller of one kind of copies.
+pub(crate) fn add<M: Mirrored>(manager: &Manager, datastore: &Datastore, mirroring: Mirroring) {
+    let wanted: Cache<Wanted<M>> = manager.cache();
+    let followed = Followed::default();
+    let (keys, changed) = Keys::channel();
+    let objects = wanted.clone();
+    let following = Follower {
+        datastore: datastore.clone(),
+        query: Query::all(M::KIND),
+        project: Box::new(|resource| {
+            let key = object_key(&Key::of(resource));
+            M::owner_of(&key).map(|_| wanted::digest(resource))
+        }),
+        tell: Box::new(move |followed: &Followed<Digest>, change| match change {
+            Change::Set { key, .. } => keys.add(key.clone()),
+            Change::Gone { key, .. } => {
+                if M::owner_of(key).is_some() {
+                    keys.add(key.clone());
+                }
+            }
+            Change::Compared => {
+                let wanted = objects.list();
+                let copies = wanted
+                    .iter()
+                    .map(|object| M::copy_of(&ObjectKey::of(&**object)));
+                copies.chain(followed.keys()).for_each(|key| keys.add(key));
+            }
+        }),
+        period: mirroring.period,
+    };
+    following.start(manager, M::CONTROLLER, followed.clone());
+    let mirror = Mirror {
+        wanted,
+        followed,
+        client: datastore.client.clone(),
+    };
+    let controller = Controller::builder(M::CONTROLLER, manager)
+        .watches::<Wanted<M>>(|object| vec![M::copy_of(&ObjectKey::of(object))])
+        .source(changed)
+        .workers(mirroring.workers)
+        .reconciler(mirror);
+    manager.add(controller);
+}
+
+struct Mirror<M: Mirrored> {
+    wanted: Cache<Wanted<M>>,
+    followed: Followed<Digest>,
+    client: Client,
+}
+
+impl<M: Mirrored> Reconciler for Mirror<M> {
+    type Key = ObjectKey;
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Action, Failure> {
+        self.followed.wait_synced().await;
+        let owner = M::owner_of(key);
+        let wanted = owner.and_then(|owner| self.wanted.get(&owner));
+        let wanted = wanted.as_deref().and_then(Wanted::content);
+        match (wanted, self.followed.get(key)) {
+            (Some((digest, _)), Some(actual)) if digest == actual => {}
+            (Some((digest, spec)), actual) => {
+                self.put(key, digest, spec, actual.is_some()).await?;
+            }
+            (None, Some(_)) => self.remove(key).await?,
+            (None, None) => {}
+        }
+        Ok(Action::Done)
+    }
+}
+
+impl<M: Mirrored> Mirror<M> {
+    /// Makes the copy say this.
+    async fn put(
+        &self,
+        key: &ObjectKey,
+        digest: Digest,
+        spec: &str,
+        mut is_there: bool,
+    ) -> Result<(), Failure> {
+        let spec: Value = serde_json::from_str(spec).map_err(Failure::never)?;
+        tracing::info!(key = %key, "Create/Update {} in Calico datastore", M::KIND);
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let outcome = if is_there {
+                self.update(key, digest, &spec).await
+            } else {
+                self.create(key, &spec).await
+            };
+            match outcome {
+                Ok(()) => {
+                    self.followed.note(key, digest);
+                    return Ok(());
+                }
+                Err(Error::AlreadyExists(_)) if attempts < ATTEMPTS => is_there = true,
+                Err(Error::NotFound(_)) if attempts < ATTEMPTS => is_there = false,
+                Err(Error::Conflict(_)) if attempts < ATTEMPTS => {}
+                Err(error @ Error::Invalid { .. }) => return Err(Failure::never(error)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    async fn create(&self, key: &ObjectKey, spec: &Value) -> Result<(), Error> {
+        let resource = wanted::resource(M::KIND, key, spec)?;
+        self.client.create(resource).await?;
+        tracing::debug!(key = %key, "Successfully created {}", M::KIND);
+        Ok(())
+    }
+
+    /// Replaces what the copy says; its labels and annotations stay.
+    async fn update(&self, key: &ObjectKey, digest: Digest, spec: &Value) -> Result<(), Error> {
+        let at = store_key(M::KIND, key);
+        let current = match self.client.get(&at).await {
+            Ok(current) => current,
+            Err(Error::Other { message, .. }) => {
+                // Somebody made it unreadable. It is ours, so it can go.
+                tracing::warn!(key = %key, reason = message, "Replacing a {} that cannot be read", M::KIND);
+                let _ = self
+                    .client
+                    .store()
+                    .delete(&at, &Precondition::default())
+                    .await;
+                return self.create(key, spec).await;
+            }
+            Err(error) => return Err(error),
+        };
+        if wanted::digest(&current) == digest {
+            return Ok(());
+        }
+        let mut resource = wanted::resource(M::KIND, key, spec)?;
+        *resource.metadata_mut() = current.metadata().clone();
+        identity::complete(resource.metadata_mut());
+        self.client.update(resource).await.map(drop)
+    }
+
+    async fn remove(&self, key: &ObjectKey) -> Result<(), Failure> {
+        tracing::info!(key = %key, "Deleting {} from Calico datastore", M::KIND);
+        let at = store_key(M::KIND, key);
+        match self.client.delete(&at, &Precondition::default()).await {
+            Ok(_) | Err(Error::NotFound(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

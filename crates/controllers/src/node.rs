@@ -1,0 +1,134 @@
+//! Looks after nodes: those that are gone, their labels, and their host endpoints.
+
+mod deletion;
+mod host_endpoints;
+mod keep_host_endpoints;
+mod labels;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use tortie_api::Node;
+use tortie_operator::{Manager, ObjectKey};
+use tortie_store::{Kind, Query, Resource};
+
+use crate::follow::{Change, Datastore, Followed, Follower, Keys};
+use crate::settings::NodeSettings;
+
+/// How often everything is compared.
+const PERIOD: Duration = Duration::from_mins(5);
+
+/// The orchestrator in a node's references that is Kubernetes.
+const KUBERNETES: &str = "k8s";
+
+/// The annotation that holds the labels that were copied.
+const COPIED_LABELS: &str = "projectcalico.org/kube-labels";
+
+/// Adds the controllers of nodes.
+pub(crate) fn add(
+    manager: &Manager,
+    datastore: &Datastore,
+    cluster: &kube::Client,
+    settings: &NodeSettings,
+) {
+    let nodes: Followed<Arc<Node>> = Followed::default();
+    let names = Arc::new(Names::default());
+    let mut readers: Vec<Keys> = Vec::new();
+    let mut reader = || {
+        let (keys, changed) = Keys::channel();
+        readers.push(keys);
+        changed
+    };
+    if settings.delete_nodes {
+        deletion::add(manager, datastore, cluster, &nodes, &names, reader());
+    }
+    if settings.sync_labels {
+        labels::add(manager, datastore, &nodes, &names, reader());
+    }
+    let (keys, changed) = Keys::channel();
+    readers.push(keys.clone());
+    keep_host_endpoints::add(
+        manager,
+        datastore,
+        &nodes,
+        settings.host_endpoints.clone(),
+        keys,
+        changed,
+    );
+    let following = Follower {
+        datastore: datastore.clone(),
+        query: Query::all(Kind::Node),
+        project: Box::new(|resource| match resource {
+            Resource::Node(node) => Some(Arc::new(trimmed_node(node))),
+            _ => None,
+        }),
+        tell: Box::new(move |nodes: &Followed<Arc<Node>>, change| {
+            let changed: Vec<ObjectKey> = match change {
+                Change::Set { key, old, new } => {
+                    names.change(key, old, Some(new));
+                    vec![key.clone()]
+                }
+                Change::Gone { key, old } => {
+                    names.change(key, old, None);
+                    vec![key.clone()]
+                }
+                Change::Compared => nodes.keys(),
+            };
+            for keys in &readers {
+                for key in &changed {
+                    keys.add(key.clone());
+                }
+            }
+        }),
+        period: Some(PERIOD),
+    };
+    following.start(manager, "Node", nodes);
+}
+
+/// The nodes by what Kubernetes calls them.
+#[derive(Debug, Default)]
+struct Names(RwLock<HashMap<Box<str>, ObjectKey>>);
+
+impl Names {
+    fn change(&self, key: &ObjectKey, old: Option<&Arc<Node>>, new: Option<&Arc<Node>>) {
+        let old = old.and_then(|node| kubernetes_name(node));
+        let new = new.and_then(|node| kubernetes_name(node));
+        if old == new {
+            return;
+        }
+        let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(old) = old {
+            names.remove(old);
+        }
+        if let Some(new) = new {
+            names.insert(new.into(), key.clone());
+        }
+    }
+
+    /// The node that Kubernetes calls so.
+    fn of(&self, kubernetes_name: &str) -> Option<ObjectKey> {
+        let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        names.get(kubernetes_name).cloned()
+    }
+}
+
+/// What Kubernetes calls a node; nothing if it does not know the node.
+fn kubernetes_name(node: &Node) -> Option<&str> {
+    let reference = node
+        .spec
+        .orch_refs
+        .iter()
+        .find(|reference| reference.orchestrator == KUBERNETES)?;
+    Some(reference.node_name.as_str()).filter(|name| !name.is_empty())
+}
+
+/// The node without annotations that nobody here reads.
+fn trimmed_node(node: &Node) -> Node {
+    let mut node = node.clone();
+    node.metadata
+        .annotations
+        .retain(|name, _| name == COPIED_LABELS);
+    node.metadata.owner_references.clear();
+    node
+}

@@ -1,0 +1,98 @@
+//! Which controllers are on.
+
+use std::sync::Arc;
+
+use tortie_operator::Manager;
+
+use super::{Backend, Options};
+use crate::follow::Datastore;
+use crate::mirror::{self, Mirrored};
+use crate::policy::Policies;
+use crate::profiles::{Namespaces, ServiceAccounts};
+use crate::settings::{Mirroring, NodeSettings, Settings};
+use crate::{
+    compaction, ip_pool, ipam_gc, load_balancer, node, policy_names, tier, workload_endpoint,
+};
+
+/// Adds the controllers that are on to a manager.
+pub(super) fn add(manager: &Manager, options: &Options, settings: &Settings) {
+    let datastore = &datastore(options);
+    add_mirror::<Policies>(manager, datastore, settings.policy);
+    add_mirror::<Namespaces>(manager, datastore, settings.namespace);
+    add_mirror::<ServiceAccounts>(manager, datastore, settings.service_account);
+    if let Some(mirroring) = settings.workload_endpoint {
+        starting("Pod");
+        workload_endpoint::add(manager, datastore, mirroring);
+    }
+    if let Some(settings) = &settings.node {
+        add_node(manager, options, settings);
+    }
+    if let Some(settings) = settings.load_balancer {
+        starting("LoadBalancer");
+        let store = Arc::clone(options.client.store());
+        load_balancer::add(manager, &options.cluster, store, settings.assign_ips);
+    }
+    if let Backend::V3CustomResources = options.backend {
+        starting("IPPool");
+        ip_pool::add(manager, Arc::clone(options.client.store()));
+        starting("Tier");
+        tier::add(manager, Arc::clone(options.client.store()));
+    }
+    if settings.policy_name_migrator {
+        starting("NetworkPolicyMigrator");
+        let (cluster, backend) = (options.cluster.clone(), options.backend.clone());
+        let may_wait = options
+            .variables
+            .get("FV_TEST")
+            .is_none_or(|test| test != "true");
+        manager.run_as_leader("NetworkPolicyMigrator", move |_| {
+            policy_names::run(cluster, backend, may_wait)
+        });
+    }
+    if let (Backend::Etcd(etcd), Some(period)) = (&options.backend, settings.compaction_period) {
+        let compaction = compaction::run(etcd.clone(), period);
+        manager.run_as_leader("compaction", move |_| async move {
+            compaction.await;
+            Ok(())
+        });
+    }
+}
+
+fn add_mirror<M: Mirrored>(manager: &Manager, datastore: &Datastore, mirroring: Option<Mirroring>) {
+    if let Some(mirroring) = mirroring {
+        starting(M::CONTROLLER);
+        mirror::add::<M>(manager, datastore, mirroring);
+    }
+}
+
+fn add_node(manager: &Manager, options: &Options, settings: &NodeSettings) {
+    starting("Node");
+    node::add(manager, &datastore(options), &options.cluster, settings);
+    let pods = manager.cache();
+    let nodes = manager.cache();
+    let collector = manager.registry(|registry| {
+        let settings = ipam_gc::Settings {
+            leak_grace_period: settings.leak_grace_period,
+        };
+        let (cluster, store) = (options.cluster.clone(), Arc::clone(options.client.store()));
+        ipam_gc::collect(cluster, pods, nodes, store, settings, registry)
+    });
+    manager.run_as_leader("IPAM", move |_| async move {
+        collector.await;
+        Ok(())
+    });
+}
+
+fn datastore(options: &Options) -> Datastore {
+    Datastore {
+        client: options.client.clone(),
+        etcd: match &options.backend {
+            Backend::Etcd(etcd) => Some(etcd.clone()),
+            _ => None,
+        },
+    }
+}
+
+fn starting(controller: &str) {
+    tracing::info!(ControllerType = controller, "Starting controller");
+}
