@@ -9,6 +9,7 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::Api;
 use tokio::time::sleep;
+use tortie_api::crd::Group;
 use tortie_operator::BoxError;
 
 use crate::process::Backend;
@@ -40,9 +41,11 @@ pub(crate) async fn run(
                 Ok(moved) => Ok(moved.iter().map(ToString::to_string).collect()),
                 Err(error) => Err(BoxError::from(error)),
             },
-            Backend::V1CustomResources => custom_resources::migrate(&cluster).await,
+            Backend::Kubernetes(store) if store.group() == Group::V1 => {
+                custom_resources::migrate(&cluster).await
+            }
             // Never had other names.
-            Backend::V3CustomResources | Backend::Other => return Ok(()),
+            Backend::Kubernetes(_) | Backend::Other => return Ok(()),
         };
         match moved {
             Ok(moved) => {
@@ -59,10 +62,18 @@ pub(crate) async fn run(
     }
 }
 
+/// The namespace that this process, and with it the agents, is in.
+pub(crate) fn own_namespace() -> String {
+    let namespace = std::fs::read_to_string(NAMESPACE_FILE).unwrap_or_default();
+    match namespace.trim() {
+        "" => USUAL_NAMESPACE.to_owned(),
+        namespace => namespace.to_owned(),
+    }
+}
+
 async fn wait_for_agents(cluster: &kube::Client) {
-    let namespace = tokio::fs::read_to_string(NAMESPACE_FILE).await;
-    let namespace = namespace.unwrap_or_else(|_| USUAL_NAMESPACE.to_owned());
-    let api: Api<DaemonSet> = Api::namespaced(cluster.clone(), namespace.trim());
+    let namespace = own_namespace();
+    let api: Api<DaemonSet> = Api::namespaced(cluster.clone(), &namespace);
     loop {
         match api.get(AGENTS).await {
             Err(error) => tracing::debug!(%error, "Error getting calico-node DaemonSet"),

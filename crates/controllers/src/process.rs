@@ -10,12 +10,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tortie_operator::{LeaderElection, Manager};
 use tortie_store::Client;
 use tortie_store::etcd::EtcdStore;
+use tortie_store::kubernetes::KubernetesStore;
 
 use crate::configuration::Configuration;
 use crate::health::{self, Status};
@@ -53,10 +54,8 @@ pub struct Options {
 pub enum Backend {
     /// etcd.
     Etcd(EtcdStore),
-    /// Custom resources of the group `crd.projectcalico.org`.
-    V1CustomResources,
-    /// Custom resources of the group `projectcalico.org`.
-    V3CustomResources,
+    /// Custom resources of the cluster itself.
+    Kubernetes(KubernetesStore),
     /// Another that is not in Kubernetes.
     Other,
 }
@@ -89,7 +88,7 @@ impl Backend {
     pub fn datastore(&self) -> Datastore {
         match self {
             Self::Etcd(_) | Self::Other => Datastore::Own,
-            Self::V1CustomResources | Self::V3CustomResources => Datastore::Kubernetes,
+            Self::Kubernetes(_) => Datastore::Kubernetes,
         }
     }
 }
@@ -136,6 +135,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) -> Result
         configuration.follow(sender).await;
         Ok(())
     });
+    let restart = Arc::new(Notify::new());
     loop {
         let current = tokio::select! {
             current = next_settings(&mut settings) => current,
@@ -148,13 +148,14 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) -> Result
         let stop = async {
             tokio::select! {
                 () = shutdown.as_mut() => is_over = true,
+                () = restart.notified() => is_over = true,
                 error = failure(&mut tasks) => failed = Some(error),
                 () = changed(&mut settings, &current, &options.set_log_level) => {
                     tracing::warn!("configuration changed; restarting the controllers");
                 }
             }
         };
-        let outcome = run_controllers(&options, &current, &status, stop).await;
+        let outcome = run_controllers(&options, &current, &status, &restart, stop).await;
         match (failed, outcome) {
             (Some(error), _) => return Err(error),
             (None, Err(tortie_operator::Error::LeadershipLost)) => {
@@ -193,6 +194,7 @@ async fn run_controllers(
     options: &Options,
     settings: &Settings,
     status: &Status,
+    restart: &Arc<Notify>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), tortie_operator::Error> {
     let mut builder = Manager::builder(options.cluster.clone()).shutdown_patience(STOP_PATIENCE);
@@ -203,7 +205,7 @@ async fn run_controllers(
         builder = builder.leader_election(election.clone());
     }
     let manager = builder.build();
-    controllers::add(&manager, options, settings);
+    controllers::add(&manager, options, settings, restart);
     let health = async {
         if settings.health_checks {
             tracing::info!("Starting status report routine");

@@ -85,6 +85,14 @@ impl KubernetesStore {
         self.settings.group
     }
 
+    /// The same cluster with its custom resources of another group.
+    #[must_use]
+    pub fn in_group(&self, group: Group) -> Self {
+        let mut other = self.clone();
+        other.settings.group = group;
+        other
+    }
+
     /// A client for requests that have nothing to do with the datastore.
     pub fn client(&self) -> &kube::Client {
         &self.client

@@ -163,6 +163,7 @@ impl KubeApiServer {
         apiserver.arg("--service-account-issuer=https://kubernetes.default.svc");
         apiserver.arg("--service-cluster-ip-range=10.96.0.0/16");
         apiserver.arg("--authorization-mode=RBAC");
+        apiserver.arg("--allow-privileged=true");
         apiserver.arg("--disable-admission-plugins=ServiceAccount");
 
         let ca = authority.cert().to_owned();

@@ -12,7 +12,8 @@ written to its status.
 
 Variables:
   ENABLED_CONTROLLERS        workloadendpoint, profile or namespace, policy, node, serviceaccount, loadbalancer, separated by
-                             commas. With etcd all are of use, in Kubernetes node and loadbalancer
+                             commas. With etcd all are of use, in Kubernetes node and loadbalancer.
+                             flannelmigration alone moves the cluster from flannel's network, and ends
   RECONCILER_PERIOD          how often everything is compared with the datastore, such as 5m; 0 turns it off
   COMPACTION_PERIOD          how often etcd forgets its history, such as 10m; 0 turns it off
   HEALTH_ENABLED             whether the datastore and the API server are asked how they are: true or false

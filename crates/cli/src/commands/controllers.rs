@@ -6,9 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use tokio::signal::unix::{SignalKind, signal};
-use tortie_api::crd::Group;
 use tortie_controllers::settings::{self, Refused, default_spec, explain, resolve};
-use tortie_controllers::{LeaderElection, Options};
+use tortie_controllers::{LeaderElection, Options, flannel};
 use tortie_store::{Error, Key, Kind, Resource};
 
 use super::change_logging;
@@ -25,6 +24,9 @@ const USUAL_NAMESPACE: &str = "kube-system";
 /// Runs until a signal ends it.
 pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<ExitCode> {
     let variables = variables();
+    if is_flannel_migration(&variables) {
+        return migrate_from_flannel(&variables, global).await;
+    }
     // Before anything is asked of anybody.
     let check = resolve(&variables, settings::Datastore::Own, &default_spec());
     check.map_err(|refused| anyhow::anyhow!(lines(&refused)))?;
@@ -35,8 +37,7 @@ pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<Exit
     } = open(global).await?;
     let backend = match backend {
         Backend::Etcd(etcd) => tortie_controllers::Backend::Etcd(etcd),
-        Backend::Kubernetes(Group::V1) => tortie_controllers::Backend::V1CustomResources,
-        Backend::Kubernetes(Group::V3) => tortie_controllers::Backend::V3CustomResources,
+        Backend::Kubernetes(store) => tortie_controllers::Backend::Kubernetes(store),
         Backend::Embedded => tortie_controllers::Backend::Other,
     };
     if args.explain_config {
@@ -66,6 +67,39 @@ pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<Exit
         }
     };
     tortie_controllers::run(options, shutdown).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a cluster is to be moved from flannel's network, which is a process of its own.
+fn is_flannel_migration(variables: &BTreeMap<String, String>) -> bool {
+    let enabled = variables.get("ENABLED_CONTROLLERS");
+    enabled.is_some_and(|enabled| enabled.trim() == "flannelmigration")
+}
+
+async fn migrate_from_flannel(
+    variables: &BTreeMap<String, String>,
+    global: &Global,
+) -> Result<ExitCode> {
+    let settings = flannel::Settings::read(variables);
+    let settings = settings.map_err(|refused| anyhow::anyhow!(lines(&refused)))?;
+    let Connection {
+        client,
+        cluster: kubernetes,
+        ..
+    } = open(global).await?;
+    let cluster = match kubernetes {
+        Some(cluster) => cluster,
+        None => cluster(global).await?,
+    };
+    match flannel::run(client, cluster, settings).await? {
+        flannel::Outcome::Done => tracing::info!("All done. Stopping Migration controller"),
+        flannel::Outcome::NotNeeded(reason) => {
+            tracing::info!(
+                reason,
+                "No migration needed. Stopping migration controller."
+            );
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Connection {
 pub(crate) enum Backend {
     Embedded,
     Etcd(EtcdStore),
-    Kubernetes(Group),
+    Kubernetes(KubernetesStore),
 }
 
 /// Opens the datastore; the error says which one was meant and why it cannot be used.
@@ -64,8 +64,7 @@ pub(crate) async fn open_with(global: &Global, environment: Source<'_>) -> Resul
         DatastoreType::Kubernetes => {
             let store = KubernetesStore::connect(&kubernetes(&settings)).await?;
             cluster = Some(store.client().clone());
-            let group = store.group();
-            (Arc::new(store), Backend::Kubernetes(group))
+            (Arc::new(store.clone()), Backend::Kubernetes(store))
         }
     };
     Ok(Connection {

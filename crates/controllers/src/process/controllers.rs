@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
+use tortie_api::crd::Group;
 use tortie_operator::Manager;
+use tortie_store::kubernetes::KubernetesStore;
 
 use super::{Backend, Options};
 use crate::follow::Datastore;
@@ -11,11 +14,17 @@ use crate::policy::Policies;
 use crate::profiles::{Namespaces, ServiceAccounts};
 use crate::settings::{Mirroring, NodeSettings, Settings};
 use crate::{
-    compaction, ip_pool, ipam_gc, load_balancer, node, policy_names, tier, workload_endpoint,
+    compaction, datastore_migration, ip_pool, ipam_gc, load_balancer, node, policy_names, tier,
+    workload_endpoint,
 };
 
-/// Adds the controllers that are on to a manager.
-pub(super) fn add(manager: &Manager, options: &Options, settings: &Settings) {
+/// Adds the controllers that are on to a manager. `restart` is told when the process has to start anew.
+pub(super) fn add(
+    manager: &Manager,
+    options: &Options,
+    settings: &Settings,
+    restart: &Arc<Notify>,
+) {
     let datastore = &datastore(options);
     add_mirror::<Policies>(manager, datastore, settings.policy);
     add_mirror::<Namespaces>(manager, datastore, settings.namespace);
@@ -32,11 +41,15 @@ pub(super) fn add(manager: &Manager, options: &Options, settings: &Settings) {
         let store = Arc::clone(options.client.store());
         load_balancer::add(manager, &options.cluster, store, settings.assign_ips);
     }
-    if let Backend::V3CustomResources = options.backend {
-        starting("IPPool");
-        ip_pool::add(manager, Arc::clone(options.client.store()));
-        starting("Tier");
-        tier::add(manager, Arc::clone(options.client.store()));
+    if let Backend::Kubernetes(store) = &options.backend {
+        if store.group() == Group::V3 {
+            starting("IPPool");
+            ip_pool::add(manager, Arc::clone(options.client.store()));
+            starting("Tier");
+            tier::add(manager, Arc::clone(options.client.store()));
+        }
+        starting("DatastoreMigration");
+        add_migration(manager, &options.cluster, store, restart);
     }
     if settings.policy_name_migrator {
         starting("NetworkPolicyMigrator");
@@ -79,6 +92,24 @@ fn add_node(manager: &Manager, options: &Options, settings: &NodeSettings) {
     });
     manager.run_as_leader("IPAM", move |_| async move {
         collector.await;
+        Ok(())
+    });
+}
+
+fn add_migration(
+    manager: &Manager,
+    cluster: &kube::Client,
+    store: &KubernetesStore,
+    restart: &Arc<Notify>,
+) {
+    let [v1, v3] = [Group::V1, Group::V3].map(|group| Arc::new(store.in_group(group)) as Arc<_>);
+    let settings = datastore_migration::Settings::new(v1, v3, policy_names::own_namespace());
+    let migration =
+        manager.registry(|registry| datastore_migration::run(cluster.clone(), settings, registry));
+    let restart = Arc::clone(restart);
+    manager.run_as_leader("DatastoreMigration", move |_| async move {
+        migration.await;
+        restart.notify_one();
         Ok(())
     });
 }

@@ -40,7 +40,7 @@ struct Failed {
 
 pub(super) async fn run(connection: &Connection, filename: &Path) -> Result<ExitCode> {
     let (cluster, group) = match (&connection.cluster, &connection.backend) {
-        (Some(cluster), Backend::Kubernetes(group)) => (cluster, *group),
+        (Some(cluster), Backend::Kubernetes(store)) => (cluster, store.group()),
         (_, Backend::Etcd(_)) => refuse("etcdv3")?,
         _ => refuse("embedded")?,
     };
