@@ -13,6 +13,7 @@
 
 mod addresses;
 mod cluster;
+mod command;
 mod migration;
 mod order;
 mod settings;

@@ -6,16 +6,17 @@
 //! - Losing the datastore removes nothing.
 
 use std::collections::{HashMap, HashSet};
-use std::future::pending;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 use tortie_operator::{Manager, ObjectKey};
 use tortie_store::etcd::EtcdStore;
+
+use crate::feed::until;
 use tortie_store::{Change as Stored, Client, Error, Key, List, Query, Resource, Revision, Store};
 
 const FIRST_RETRY: Duration = Duration::from_millis(200);
@@ -289,13 +290,6 @@ impl Keys {
     /// Nothing happens if nobody reads them any more.
     pub(crate) fn add(&self, key: ObjectKey) {
         let _ = self.0.unbounded_send(key);
-    }
-}
-
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
-        None => pending().await,
     }
 }
 

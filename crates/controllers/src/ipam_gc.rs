@@ -16,7 +16,6 @@
 mod allocation;
 mod cluster;
 mod collector;
-pub(crate) mod feed;
 mod figures;
 mod pod;
 mod pools;

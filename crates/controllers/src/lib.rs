@@ -18,6 +18,7 @@ mod compaction;
 mod configuration;
 pub mod datastore_migration;
 mod digest;
+mod feed;
 pub mod flannel;
 mod follow;
 mod health;
@@ -36,5 +37,5 @@ pub mod settings;
 pub mod tier;
 mod workload_endpoint;
 
-pub use process::{Backend, Error, Options, run};
+pub use process::{Backend, Error, Options, own_namespace, run};
 pub use tortie_operator::LeaderElection;

@@ -14,13 +14,11 @@ use tortie_operator::{Manager, ObjectKey};
 use tortie_store::{Kind, Query, Resource};
 
 use crate::follow::{Change, Datastore, Followed, Follower, Keys};
+use crate::pod::KUBERNETES;
 use crate::settings::NodeSettings;
 
 /// How often everything is compared.
 const PERIOD: Duration = Duration::from_mins(5);
-
-/// The orchestrator in a node's references that is Kubernetes.
-const KUBERNETES: &str = "k8s";
 
 /// The annotation that holds the labels that were copied.
 const COPIED_LABELS: &str = "projectcalico.org/kube-labels";

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Deserializer};
 use tortie_operator::{Object, Owner};
 
-/// The orchestrator whose endpoints are those of pods.
+/// What Kubernetes is called as the orchestrator of endpoints and nodes.
 pub(crate) const KUBERNETES: &str = "k8s";
 
 const NAMESPACE_LABEL: &str = "projectcalico.org/namespace";

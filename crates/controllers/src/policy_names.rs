@@ -12,13 +12,10 @@ use tokio::time::sleep;
 use tortie_api::crd::Group;
 use tortie_operator::BoxError;
 
-use crate::process::Backend;
+use crate::process::{Backend, own_namespace};
 
 /// The `DaemonSet` of the agents.
 const AGENTS: &str = "calico-node";
-
-/// Holds the namespace of the pod that this process runs in.
-const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /// Where the agents are if this process does not know where itself is.
 const USUAL_NAMESPACE: &str = "calico-system";
@@ -62,17 +59,13 @@ pub(crate) async fn run(
     }
 }
 
-/// The namespace that this process, and with it the agents, is in.
-pub(crate) fn own_namespace() -> String {
-    let namespace = std::fs::read_to_string(NAMESPACE_FILE).unwrap_or_default();
-    match namespace.trim() {
-        "" => USUAL_NAMESPACE.to_owned(),
-        namespace => namespace.to_owned(),
-    }
+/// The namespace that the agents are in: that of this process.
+pub(crate) fn namespace_of_agents() -> String {
+    own_namespace().unwrap_or_else(|| USUAL_NAMESPACE.to_owned())
 }
 
 async fn wait_for_agents(cluster: &kube::Client) {
-    let namespace = own_namespace();
+    let namespace = namespace_of_agents();
     let api: Api<DaemonSet> = Api::namespaced(cluster.clone(), &namespace);
     loop {
         match api.get(AGENTS).await {

@@ -7,16 +7,13 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tortie_controllers::settings::{self, Refused, default_spec, explain, resolve};
-use tortie_controllers::{LeaderElection, Options, flannel};
+use tortie_controllers::{LeaderElection, Options, flannel, own_namespace};
 use tortie_store::{Error, Key, Kind, Resource};
 
 use super::change_logging;
 use crate::args;
 use crate::args::Global;
 use crate::config::{Backend, Connection, cluster, open};
-
-/// Holds the namespace of the pod that this process runs in.
-const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /// Where the lease is if this process is in no pod.
 const USUAL_NAMESPACE: &str = "kube-system";
@@ -112,13 +109,8 @@ fn variables() -> BTreeMap<String, String> {
 }
 
 fn leader_election(args: &args::Controllers) -> LeaderElection {
-    let namespace = args.leader_elect_namespace.clone().unwrap_or_else(|| {
-        let namespace = std::fs::read_to_string(NAMESPACE_FILE);
-        namespace.map_or_else(
-            |_| USUAL_NAMESPACE.to_owned(),
-            |name| name.trim().to_owned(),
-        )
-    });
+    let given = args.leader_elect_namespace.clone().or_else(own_namespace);
+    let namespace = given.unwrap_or_else(|| USUAL_NAMESPACE.to_owned());
     LeaderElection {
         lease: args.leader_elect_lease,
         renew_deadline: args.leader_elect_renew_deadline,

@@ -1,6 +1,8 @@
 //! Moving a datastore from etcd to Kubernetes, with the program as a user runs it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../cli/program.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
 mod program;
 mod setting;
 
@@ -8,7 +10,7 @@ use tortie_api::crd::Group;
 use tortie_store::Kind;
 use tortie_testkit::KubeApiServer;
 
-use program::Program;
+use program::Tortie;
 use setting::{Source, Target};
 
 #[test]
@@ -171,7 +173,7 @@ fn each_step_is_for_its_datastore() {
         refused.stderr
     );
     let folder = tempfile::tempdir().unwrap();
-    let embedded = Program::embedded(folder.path());
+    let embedded = Tortie::embedded(folder.path());
     let refused = embedded.run(&["datastore", "migrate", "export"]);
     assert!(
         refused.stderr.contains("Datastore type must be etcdv3"),

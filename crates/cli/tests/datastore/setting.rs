@@ -13,7 +13,7 @@ use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
 use tortie_store::{Key, Query, Store};
 use tortie_testkit::{Etcd, KubeApiServer};
 
-use crate::program::Program;
+use crate::program::Tortie;
 
 /// Nodes with other names than in Kubernetes.
 const NODES: &str = "
@@ -50,14 +50,14 @@ const LEFT: [Kind; 4] = [
 ];
 
 pub(crate) struct Source {
-    pub(crate) tortie: Program,
+    pub(crate) tortie: Tortie,
     etcd: Etcd,
     runtime: Runtime,
     store: Arc<dyn Store>,
 }
 
 pub(crate) struct Target<'a> {
-    pub(crate) tortie: Program,
+    pub(crate) tortie: Tortie,
     server: &'a KubeApiServer,
     runtime: Runtime,
     group: Group,
@@ -67,7 +67,7 @@ impl Source {
     /// With all kinds of resources, and a hundred addresses.
     pub(crate) fn start() -> Self {
         let etcd = Etcd::start().unwrap();
-        let tortie = Program::with_variables(vec![
+        let tortie = Tortie::with_variables(vec![
             ("DATASTORE_TYPE", "etcdv3".to_owned()),
             ("ETCD_ENDPOINTS", etcd.endpoint().to_owned()),
         ]);
@@ -172,7 +172,7 @@ impl<'a> Target<'a> {
             Group::V1 => "crd.projectcalico.org/v1",
             Group::V3 => "projectcalico.org/v3",
         };
-        let tortie = Program::with_variables(vec![
+        let tortie = Tortie::with_variables(vec![
             ("DATASTORE_TYPE", "kubernetes".to_owned()),
             ("KUBECONFIG", kubeconfig),
             ("CALICO_API_GROUP", name.to_owned()),

@@ -18,6 +18,26 @@ fn checkout() -> PathBuf {
     fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap()
 }
 
+/// Writes a project under names of its own, on the framework of this checkout.
+fn write_shop_guard(project: &Path) -> Output {
+    let framework = checkout();
+    let written = tortie(&[
+        "operator",
+        "new",
+        "shop-guard",
+        "--kind",
+        "ShopPolicy",
+        "--group",
+        "ops.example.com",
+        "--framework",
+        framework.to_str().unwrap(),
+        "--dir",
+        project.to_str().unwrap(),
+    ]);
+    assert!(written.status.success(), "{written:?}");
+    written
+}
+
 /// All files below a folder, by path.
 fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
@@ -69,21 +89,7 @@ fn with_the_names_of_the_example_it_writes_the_example() {
 fn names_of_the_example_do_not_stay_behind() {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join("guard");
-    let framework = checkout();
-    let written = tortie(&[
-        "operator",
-        "new",
-        "shop-guard",
-        "--kind",
-        "ShopPolicy",
-        "--group",
-        "ops.example.com",
-        "--framework",
-        framework.to_str().unwrap(),
-        "--dir",
-        project.to_str().unwrap(),
-    ]);
-    assert!(written.status.success(), "{written:?}");
+    let written = write_shop_guard(&project);
     let told = String::from_utf8(written.stdout).unwrap();
     assert!(
         told.contains("cargo test") && told.contains(project.to_str().unwrap()),
@@ -170,25 +176,11 @@ fn what_cannot_be_is_refused_with_the_reason() {
 
 /// A stranger's project: other names, another folder, the versions of the framework.
 #[test]
-#[ignore = "builds a whole project, which takes minutes; `setup/test` runs it"]
+#[ignore = "builds a whole project, which takes many minutes: cargo test -p tortie-cli --test operator -- --ignored"]
 fn a_new_project_builds_and_passes_its_test() {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join("shop-guard");
-    let framework = checkout();
-    let written = tortie(&[
-        "operator",
-        "new",
-        "shop-guard",
-        "--kind",
-        "ShopPolicy",
-        "--group",
-        "ops.example.com",
-        "--framework",
-        framework.to_str().unwrap(),
-        "--dir",
-        project.to_str().unwrap(),
-    ]);
-    assert!(written.status.success(), "{written:?}");
+    write_shop_guard(&project);
     // With the workspace's profile, what it has built already is used again.
     let target = Path::new(env!("CARGO_BIN_EXE_tortie"))
         .ancestors()

@@ -23,7 +23,7 @@ use super::object::{
     Status, TypeProgress,
 };
 use super::phase::{KINDS, conflict_conditions, rollout, tier_drift};
-use crate::ipam_gc::feed::delay;
+use crate::feed::delay;
 
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 

@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Node;
 use kube::Client as Cluster;
 use tortie_store::Client;
 
 use super::addresses::Addresses;
-use super::cluster::{Command, Kubernetes, NodeLabels};
+use super::cluster::{Kubernetes, NodeLabels};
+use super::command::Command;
 use super::order::{Progress, progress, to_move};
 use super::settings::{Settings, Subnet};
 use super::vtep::Vtep;
@@ -220,14 +222,20 @@ impl Move {
                 let labels = NodeLabels::set(NETWORK_LABEL, FLANNEL);
                 self.kubernetes.label(name, &labels).await?;
             }
-            let vtep =
-                Vtep::of(node, &self.settings.annotation_prefix).map_err(|reason| Error::Node {
-                    node: name.to_owned(),
-                    reason,
-                })?;
-            self.addresses.take_over(name, &vtep).await?;
+            self.take_over(node).await?;
         }
         Ok(())
+    }
+
+    /// Gives a node in Calico's datastore what it has in flannel's network.
+    async fn take_over(&self, node: &Node) -> Result<(), Error> {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        let vtep = Vtep::of(node, &self.settings.annotation_prefix);
+        let vtep = vtep.map_err(|reason| Error::Node {
+            node: name.to_owned(),
+            reason,
+        })?;
+        self.addresses.take_over(name, &vtep).await
     }
 
     /// One after the other. Nodes that come meanwhile are taken in at the end of each round.
@@ -245,13 +253,7 @@ impl Move {
                 "Start setting up Calico network for node"
             );
             if progress(next) == Progress::Flannel {
-                let vtep = Vtep::of(next, &self.settings.annotation_prefix).map_err(|reason| {
-                    Error::Node {
-                        node: name.clone(),
-                        reason,
-                    }
-                })?;
-                self.addresses.take_over(&name, &vtep).await?;
+                self.take_over(next).await?;
             }
             match self.move_node(&name).await {
                 Ok(()) => tracing::info!(node = name, "Calico networking is running"),

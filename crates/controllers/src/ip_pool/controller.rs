@@ -12,7 +12,7 @@ use tortie_ipam::Ipam;
 use tortie_store::{Error, Kind, Query, Resource, Store, ipam_names};
 
 use super::desired::{FINALIZER, Finalizer, finalizer, verdicts};
-use crate::ipam_gc::feed::{Feed, Told, delay, until};
+use crate::feed::{Feed, Told, delay, until};
 
 const PERIOD: Duration = Duration::from_mins(5);
 const GATHER: Duration = Duration::from_millis(20);

@@ -15,11 +15,11 @@ use tortie_store::{Error as StoreError, Key, Kind, Resource, Store, ipam_names};
 
 use super::allocation::Place;
 use super::cluster::{Caches, Cluster};
-use super::feed::{Feed, Told, delay, until};
 use super::figures::Metrics;
 use super::release::{self, GivenUp, collect_cold, give_up, read};
 use super::scan::{Grace, Lookup};
 use super::state::State;
+use crate::feed::{Feed, Told, delay, until};
 
 /// What is followed in the datastore.
 const KINDS: [Kind; 5] = [

@@ -12,9 +12,7 @@ use tortie_ipam::{Owner, OwnerKind};
 
 use super::allocation::{Allocation, Place, Suspicion};
 use super::pools::Pools;
-
-/// The orchestrator in a node's references that is Kubernetes.
-const KUBERNETES: &str = "k8s";
+use crate::pod::KUBERNETES;
 
 /// Everything the collector remembers. Pure: events change it, and decisions are read off it.
 #[derive(Debug)]

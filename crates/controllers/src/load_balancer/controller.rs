@@ -17,7 +17,7 @@ use tortie_store::{Kind, Resource, Store, ipam_names};
 use super::ledger::{Ledger, ServiceName};
 use super::plan::{Assign, Plan, Status, plan};
 use super::service::{CachedNamespace, CachedService, Ingress};
-use crate::ipam_gc::feed::{Feed, Told, delay, until};
+use crate::feed::{Feed, Told, delay, until};
 
 /// How often everything is looked at.
 const PERIOD: Duration = Duration::from_mins(5);

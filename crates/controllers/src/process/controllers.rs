@@ -103,7 +103,7 @@ fn add_migration(
     restart: &Arc<Notify>,
 ) {
     let [v1, v3] = [Group::V1, Group::V3].map(|group| Arc::new(store.in_group(group)) as Arc<_>);
-    let settings = datastore_migration::Settings::new(v1, v3, policy_names::own_namespace());
+    let settings = datastore_migration::Settings::new(v1, v3, policy_names::namespace_of_agents());
     let migration =
         manager.registry(|registry| datastore_migration::run(cluster.clone(), settings, registry));
     let restart = Arc::clone(restart);

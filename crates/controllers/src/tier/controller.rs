@@ -11,7 +11,7 @@ use tortie_api::meta::{Condition, Time};
 use tortie_store::{Error, Kind, Resource, Result, Store};
 
 use super::policies::{KINDS, Policies};
-use crate::ipam_gc::feed::{Feed, Told, delay, until};
+use crate::feed::{Feed, Told, delay, until};
 
 /// Holds the deletion of a tier up.
 pub(super) const FINALIZER: &str = "projectcalico.org/tier-controller";

@@ -10,6 +10,7 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
+use tortie_operator::Backoff;
 use tortie_store::{Change, Error, Key, Kind, Query, Resource, Revision, Store};
 
 /// How many changes may wait for the consumer.
@@ -230,6 +231,10 @@ pub(crate) async fn until(due: Option<Instant>) {
 
 /// How long to wait after so many failures in a row.
 pub(crate) fn delay(first: Duration, longest: Duration, failures: u32) -> Duration {
-    let factor = 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
-    (first * factor).min(longest)
+    let backoff = Backoff {
+        first,
+        most: longest,
+        jitter: 0.0,
+    };
+    backoff.after(failures.saturating_sub(1))
 }
