@@ -95,6 +95,11 @@ fn manifest(kind: Kind, group: Group) -> Value {
     })
 }
 
+/// The schema of one kind in the group of users, as its manifest has it. The schema of metadata is left to Kubernetes.
+pub fn schema(kind: Kind) -> Value {
+    object_schema(kind, Group::V3)
+}
+
 fn object_schema(kind: Kind, group: Group) -> Value {
     let Shape::Struct(fields) = &schema::of(kind).shape else {
         return json!({"type": "object"});
@@ -240,10 +245,11 @@ fn set(schema: &mut Value, keyword: &str, value: Option<impl Into<Value>>) {
     }
 }
 
-type PrinterColumn = (&'static str, &'static str, &'static str);
+/// A column of `kubectl get`: its heading, the type of its values, and the JSON path to them.
+pub type PrinterColumn = (&'static str, &'static str, &'static str);
 
 /// What `kubectl get` shows besides the name.
-fn printer_columns(kind: Kind) -> &'static [PrinterColumn] {
+pub fn printer_columns(kind: Kind) -> &'static [PrinterColumn] {
     const TIER: PrinterColumn = ("Tier", "string", ".spec.tier");
     const ORDER: PrinterColumn = ("Order", "number", ".spec.order");
     const AGE: PrinterColumn = ("Age", "date", ".metadata.creationTimestamp");

@@ -74,7 +74,14 @@ impl Client {
     }
 
     /// Stores a new object, with its defaults.
-    pub async fn create(&self, mut resource: Resource) -> Result<Resource> {
+    pub async fn create(&self, resource: Resource) -> Result<Resource> {
+        let resource = self.check_create(resource).await?;
+        self.store.create(resource).await
+    }
+
+    /// What [`Client::create`] would store, if nothing is wrong with it. Whether there is such an object already is for
+    /// the store to say.
+    pub async fn check_create(&self, mut resource: Resource) -> Result<Resource> {
         let mut problems = Problems::default();
         let version = &resource.metadata().resource_version;
         if !version.is_empty() {
@@ -94,12 +101,19 @@ impl Client {
             metadata.uid = uuid::Uuid::new_v4().to_string();
         }
         metadata.creation_timestamp.get_or_insert_with(now);
-        self.store.create(resource).await
+        Ok(resource)
     }
 
     /// Replaces an object. The given object must carry the revision, UID and creation time of the one that it replaces,
     /// as a read gave them.
-    pub async fn update(&self, mut resource: Resource) -> Result<Resource> {
+    pub async fn update(&self, resource: Resource) -> Result<Resource> {
+        let resource = self.check_update(resource).await?;
+        self.store.update(resource).await
+    }
+
+    /// What [`Client::update`] would store, if nothing is wrong with it. Whether the revision is current is for the store
+    /// to say.
+    pub async fn check_update(&self, mut resource: Resource) -> Result<Resource> {
         let mut problems = Problems::default();
         let root = Path::ROOT;
         let at = root.field("metadata");
@@ -125,7 +139,7 @@ impl Client {
         }
         Self::check(&resource, problems)?;
         self.check_references(&resource).await?;
-        self.store.update(resource).await
+        Ok(resource)
     }
 
     /// Replaces the observed state of an object.
@@ -199,12 +213,19 @@ impl Client {
 
     /// Removes an object and, for some kinds, what belongs to it.
     pub async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
-        match key.kind {
-            Kind::Tier => self.check_tier_is_unused(key).await?,
-            Kind::Node => self.delete_belongings_of_node(&key.name).await?,
-            _ => {}
+        self.check_delete(key).await?;
+        if key.kind == Kind::Node {
+            self.delete_belongings_of_node(&key.name).await?;
         }
         self.store.delete(key, precondition).await
+    }
+
+    /// Whether [`Client::delete`] would be refused because of other objects.
+    pub async fn check_delete(&self, key: &Key) -> Result<()> {
+        match key.kind {
+            Kind::Tier => self.check_tier_is_unused(key).await,
+            _ => Ok(()),
+        }
     }
 
     fn check(resource: &Resource, mut problems: Problems) -> Result<()> {

@@ -1,0 +1,87 @@
+//! What a client sends.
+
+use axum::body::Bytes;
+use axum::extract::Request;
+use axum::http::header;
+use serde_json::Value;
+
+use crate::failure::{Failure, Reason, Result};
+use crate::options::Query;
+use crate::service::DeleteOptions;
+
+/// The largest body that is taken, as in Kubernetes.
+const MAX_BYTES: usize = 3 << 20;
+
+/// The media type, without parameters, and the content of a body.
+pub(super) async fn read(request: Request) -> Result<(String, Bytes)> {
+    let media_type = request.headers().get(header::CONTENT_TYPE);
+    let media_type = media_type
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let media_type = media_type.split(';').next().unwrap_or_default().trim();
+    let media_type = media_type.to_ascii_lowercase();
+    let bytes = axum::body::to_bytes(request.into_body(), MAX_BYTES).await;
+    let bytes = bytes.map_err(|_| {
+        let message = format!("Request entity too large: limit is {MAX_BYTES}");
+        Failure::new(Reason::TooLarge, message)
+    })?;
+    Ok((media_type, bytes))
+}
+
+/// An object in JSON or YAML.
+pub(super) fn object(media_type: &str, bytes: &[u8]) -> Result<Value> {
+    let value = match media_type {
+        "" | "application/json" => serde_json::from_slice(bytes)
+            .map_err(|error| Failure::bad_request(format!("the body is not JSON: {error}")))?,
+        "application/yaml" => {
+            let text = std::str::from_utf8(bytes)
+                .map_err(|_| Failure::bad_request("the body is not a text in UTF-8"))?;
+            serde_saphyr::from_str(text)
+                .map_err(|error| Failure::bad_request(format!("the body is not YAML: {error}")))?
+        }
+        other => {
+            let message = format!(
+                "the body of the request was in an unknown format - accepted media types include: application/json, \
+                 application/yaml; it was {other}"
+            );
+            return Err(Failure::new(Reason::UnsupportedMediaType, message));
+        }
+    };
+    match value {
+        Value::Object(_) => Ok(value),
+        _ => Err(Failure::bad_request("the body must be an object")),
+    }
+}
+
+/// What a deletion asks for, in its body or its query.
+pub(super) async fn delete_options(request: Request, query: &Query) -> Result<DeleteOptions> {
+    let write = query.write_options()?;
+    let (media_type, bytes) = read(request).await?;
+    let given = if bytes.is_empty() {
+        Value::Null
+    } else {
+        object(&media_type, &bytes)?
+    };
+    let text = |pointer: &str| {
+        given
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .map(ToOwned::to_owned)
+    };
+    let dry_run = match given.get("dryRun") {
+        None | Some(Value::Null) => false,
+        Some(Value::Array(values)) if values.iter().all(|value| value == "All") => {
+            !values.is_empty()
+        }
+        Some(other) => {
+            return Err(Failure::bad_request(format!(
+                "dryRun: {other}: must be [\"All\"]"
+            )));
+        }
+    };
+    Ok(DeleteOptions {
+        uid: text("/preconditions/uid"),
+        revision: text("/preconditions/resourceVersion"),
+        is_dry_run: write.is_dry_run || dry_run,
+    })
+}

@@ -1,0 +1,92 @@
+//! Watches as a stream of JSON documents, one a line.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use futures::stream;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::accept::View;
+use crate::failure::Failure;
+use crate::service::{WatchEvent, WatchKind, Watching};
+
+/// How often a quiet watch is told how far it has come.
+const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
+
+/// How long a watch lasts whose client does not say.
+const LONGEST: Duration = Duration::from_hours(1);
+
+struct State {
+    watching: Watching,
+    view: View,
+    end: Instant,
+    is_over: bool,
+}
+
+/// The answer to a watch. It goes on until its time is over, the client leaves, or it cannot keep up.
+pub(super) fn response(watching: Watching, view: View, timeout: Option<u64>) -> Response {
+    let longest = timeout
+        .filter(|seconds| *seconds > 0)
+        .map_or(LONGEST, Duration::from_secs);
+    let state = State {
+        watching,
+        view,
+        end: Instant::now() + longest.min(LONGEST),
+        is_over: false,
+    };
+    let lines = stream::unfold(state, async |mut state| {
+        let line = state.next().await?;
+        Some((Ok::<Bytes, std::convert::Infallible>(line), state))
+    });
+    let mut response = Response::new(Body::from_stream(lines));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+impl State {
+    async fn next(&mut self) -> Option<Bytes> {
+        while !self.is_over {
+            let wake = self.end.min(Instant::now() + BOOKMARK_INTERVAL);
+            match timeout_at(wake, self.watching.next()).await {
+                Ok(Ok(event)) => return Some(self.line(&event)),
+                Ok(Err(failure)) => {
+                    self.is_over = true;
+                    return Some(error_line(&failure));
+                }
+                Err(_) => {
+                    self.is_over = Instant::now() >= self.end;
+                    if self.watching.wants_bookmarks() {
+                        let bookmark = self.watching.bookmark();
+                        return Some(self.line(&bookmark));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn line(&mut self, event: &WatchEvent) -> Bytes {
+        let object = if event.kind == WatchKind::Bookmark {
+            Value::clone(&event.object)
+        } else {
+            let rendered = self.view.render(self.watching.of(), &event.object);
+            self.view = self.view.after_first();
+            rendered
+        };
+        to_line(&json!({"type": event.kind.as_str(), "object": object}))
+    }
+}
+
+fn error_line(failure: &Failure) -> Bytes {
+    to_line(&json!({"type": "ERROR", "object": failure.to_status()}))
+}
+
+fn to_line(value: &Value) -> Bytes {
+    let mut line = value.to_string();
+    line.push('\n');
+    line.into()
+}

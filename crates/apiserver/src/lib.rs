@@ -1,0 +1,20 @@
+//! Serves resources over the Kubernetes API conventions.
+
+pub mod access;
+pub mod apply;
+pub mod discovery;
+pub mod failure;
+pub mod http;
+pub mod hub;
+pub mod openapi;
+pub mod options;
+pub mod patch;
+pub mod path;
+pub mod registry;
+pub mod selector;
+pub mod service;
+pub mod storage;
+pub mod structure;
+pub mod table;
+
+pub use failure::{Failure, Result};

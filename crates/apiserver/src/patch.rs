@@ -1,0 +1,150 @@
+//! Patches in the four formats of Kubernetes but for server-side apply: JSON, merge and strategic merge.
+
+mod strategic;
+
+use json_patch::Patch as JsonPatch;
+use serde_json::Value;
+
+use crate::failure::{Failure, Reason, Result};
+use crate::structure::Structure;
+
+/// How many steps a JSON patch may have.
+const MAX_STEPS: usize = 10_000;
+
+/// A change to an object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Patch {
+    /// RFC 6902: steps that must all succeed.
+    Json(JsonPatch),
+    /// RFC 7396: fields that replace those of the object, nulls that remove them.
+    Merge(Value),
+    /// The same, with lists that are merged item by item.
+    Strategic(Value),
+}
+
+impl Patch {
+    /// Reads a patch by its media type, without parameters.
+    pub fn parse(media_type: &str, body: &[u8]) -> Result<Self> {
+        let broken = |error: serde_json::Error| {
+            Failure::bad_request(format!("the patch cannot be read: {error}"))
+        };
+        match media_type {
+            "application/json-patch+json" => {
+                let patch: JsonPatch = serde_json::from_slice(body).map_err(broken)?;
+                if patch.0.len() > MAX_STEPS {
+                    let message = format!(
+                        "the patch has {} operations; at most {MAX_STEPS} are taken",
+                        patch.0.len()
+                    );
+                    return Err(Failure::new(Reason::TooLarge, message));
+                }
+                Ok(Self::Json(patch))
+            }
+            "application/merge-patch+json" => {
+                object(serde_json::from_slice(body).map_err(broken)?).map(Self::Merge)
+            }
+            "application/strategic-merge-patch+json" => {
+                object(serde_json::from_slice(body).map_err(broken)?).map(Self::Strategic)
+            }
+            other => Err(Failure::new(
+                Reason::UnsupportedMediaType,
+                format!(
+                    "the body of the request was in an unknown format - accepted media types include: \
+                     application/json-patch+json, application/merge-patch+json, \
+                     application/strategic-merge-patch+json, application/apply-patch+yaml; it was {other}"
+                ),
+            )),
+        }
+    }
+
+    /// The object with the patch. If it fails, nothing has changed.
+    pub fn apply(&self, object: &Value, structure: Structure) -> Result<Value> {
+        let mut patched = object.clone();
+        match self {
+            Self::Json(patch) => json_patch::patch(&mut patched, patch).map_err(|error| {
+                Failure::new(
+                    Reason::Invalid,
+                    format!(
+                        "the server rejected our request due to an error in our request: {error}"
+                    ),
+                )
+            })?,
+            Self::Merge(patch) => json_patch::merge(&mut patched, patch),
+            Self::Strategic(patch) => strategic::merge(&mut patched, patch, structure)?,
+        }
+        if patched.is_object() {
+            Ok(patched)
+        } else {
+            Err(Failure::bad_request("the patch leaves no object"))
+        }
+    }
+}
+
+fn object(value: Value) -> Result<Value> {
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(Failure::bad_request("the patch must be a JSON object"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn patch(media_type: &str, patch: &Value, object: &Value) -> Result<Value> {
+        let body = serde_json::to_vec(patch).unwrap();
+        let structure = Structure::of("projectcalico.org", "NetworkPolicy");
+        Patch::parse(media_type, &body)?.apply(object, structure)
+    }
+
+    #[test]
+    fn steps_are_all_made_or_none() {
+        let object = json!({"spec": {"order": 1, "types": ["Ingress"]}});
+        let steps = json!([
+            {"op": "test", "path": "/spec/order", "value": 1},
+            {"op": "replace", "path": "/spec/order", "value": 2},
+            {"op": "add", "path": "/spec/types/-", "value": "Egress"},
+        ]);
+        let patched = patch("application/json-patch+json", &steps, &object).unwrap();
+        assert_eq!(
+            patched,
+            json!({"spec": {"order": 2, "types": ["Ingress", "Egress"]}})
+        );
+        let steps = json!([{"op": "remove", "path": "/spec/tier"}]);
+        let failure = patch("application/json-patch+json", &steps, &object).unwrap_err();
+        assert_eq!(failure.reason, Reason::Invalid);
+        let whole = json!([{"op": "replace", "path": "", "value": 3}]);
+        let failure = patch("application/json-patch+json", &whole, &object).unwrap_err();
+        assert_eq!(failure.reason, Reason::BadRequest);
+    }
+
+    #[test]
+    fn a_merge_replaces_lists_and_removes_by_null() {
+        let object = json!({"spec": {"order": 1, "types": ["Ingress"]}});
+        let change = json!({"spec": {"order": null, "types": ["Egress"]}});
+        let patched = patch("application/merge-patch+json", &change, &object).unwrap();
+        assert_eq!(patched, json!({"spec": {"types": ["Egress"]}}));
+    }
+
+    #[test]
+    fn what_is_no_patch_is_refused() {
+        let object = json!({});
+        for (media_type, body, reason) in [
+            (
+                "application/merge-patch+json",
+                json!([]),
+                Reason::BadRequest,
+            ),
+            ("application/json-patch+json", json!({}), Reason::BadRequest),
+            ("text/plain", json!({}), Reason::UnsupportedMediaType),
+        ] {
+            assert_eq!(
+                patch(media_type, &body, &object).unwrap_err().reason,
+                reason
+            );
+        }
+    }
+}

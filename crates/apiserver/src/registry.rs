@@ -1,0 +1,257 @@
+//! The resources that are served.
+
+use tortie_api::Kind;
+use tortie_api::crd::Group;
+
+/// One kind of object under one path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceType {
+    /// The group; empty for the core group.
+    pub group: &'static str,
+    /// The version.
+    pub version: &'static str,
+    /// The kind, as it stands in objects.
+    pub kind: &'static str,
+    /// The name in paths.
+    pub plural: &'static str,
+    /// The name of one.
+    pub singular: String,
+    /// Words that people may use as well.
+    pub short_names: &'static [&'static str],
+    /// Whether objects live in a namespace.
+    pub is_namespaced: bool,
+    /// Whether the observed state is written apart, at `…/status`.
+    pub has_status: bool,
+    /// What objects hold.
+    pub content: Content,
+}
+
+/// What the objects of a resource hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// A resource of Calico's.
+    Calico(Kind),
+    /// An object of Kubernetes itself.
+    Native(Native),
+}
+
+/// The kinds of Kubernetes itself that policies, addresses and controllers need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Native {
+    /// `v1` `ConfigMap`.
+    ConfigMap,
+    /// `discovery.k8s.io/v1` `EndpointSlice`.
+    EndpointSlice,
+    /// `coordination.k8s.io/v1` `Lease`.
+    Lease,
+    /// `v1` `Namespace`.
+    Namespace,
+    /// `networking.k8s.io/v1` `NetworkPolicy`.
+    NetworkPolicy,
+    /// `v1` `Node`.
+    Node,
+    /// `v1` `Pod`.
+    Pod,
+    /// `v1` `Service`.
+    Service,
+    /// `v1` `ServiceAccount`.
+    ServiceAccount,
+}
+
+/// All resources that a server serves.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    types: Vec<ResourceType>,
+}
+
+/// Kinds that Calico's own API server keeps to itself: programs write them, never people.
+const INTERNAL: &[Kind] = &[Kind::IpamBlock, Kind::IpamHandle];
+
+impl Registry {
+    /// What a server serves that stands alone: Calico's resources, also those that only programs write, and Kubernetes'
+    /// own objects.
+    pub fn standalone() -> Self {
+        let natives = Native::ALL.iter().map(|native| native.resource_type());
+        Self {
+            types: natives.chain(calico(&[])).collect(),
+        }
+    }
+
+    /// What a server serves behind that of Kubernetes.
+    pub fn aggregated() -> Self {
+        Self {
+            types: calico(INTERNAL).collect(),
+        }
+    }
+
+    /// All types, those of one group together.
+    pub fn types(&self) -> &[ResourceType] {
+        &self.types
+    }
+
+    /// The type at a path.
+    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&ResourceType> {
+        let mut types = self.types.iter();
+        types.find(|found| (found.group, found.version, found.plural) == (group, version, plural))
+    }
+
+    /// All groups with their one version, each once, in order.
+    pub fn groups(&self) -> Vec<(&'static str, &'static str)> {
+        let mut groups: Vec<_> = self
+            .types
+            .iter()
+            .map(|found| (found.group, found.version))
+            .collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
+    }
+
+    /// The types of a group.
+    pub fn in_group<'a>(
+        &'a self,
+        group: &'a str,
+        version: &'a str,
+    ) -> impl Iterator<Item = &'a ResourceType> {
+        let types = self.types.iter();
+        types.filter(move |found| found.group == group && found.version == version)
+    }
+}
+
+fn calico(without: &'static [Kind]) -> impl Iterator<Item = ResourceType> {
+    let kinds = Kind::ALL.iter().copied();
+    kinds
+        .filter(|kind| kind.has_crd() || *kind == Kind::Profile)
+        .filter(|kind| !without.contains(kind))
+        .map(|kind| ResourceType {
+            group: Group::V3.name(),
+            version: Group::V3.version(),
+            kind: kind.as_str(),
+            plural: kind.plural(),
+            singular: kind.as_str().to_ascii_lowercase(),
+            short_names: kind.short_names(),
+            is_namespaced: kind.is_namespaced(),
+            has_status: kind.has_status(),
+            content: Content::Calico(kind),
+        })
+}
+
+impl ResourceType {
+    /// Group and version, as they stand in objects.
+    pub fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// The fields that field selectors may ask for.
+    pub fn selectable_fields(&self) -> &'static [&'static str] {
+        match self.content {
+            Content::Native(Native::Pod) => &[
+                "metadata.name",
+                "metadata.namespace",
+                "spec.nodeName",
+                "spec.restartPolicy",
+                "spec.schedulerName",
+                "spec.serviceAccountName",
+                "status.phase",
+                "status.podIP",
+            ],
+            Content::Native(Native::Node) => &["metadata.name", "spec.unschedulable"],
+            Content::Native(Native::Namespace) => &["metadata.name", "status.phase"],
+            Content::Calico(kind) if kind.is_tiered_policy() => {
+                &["metadata.name", "metadata.namespace", "spec.tier"]
+            }
+            _ => &["metadata.name", "metadata.namespace"],
+        }
+    }
+}
+
+impl Native {
+    /// All of them, by group.
+    pub const ALL: &'static [Self] = &[
+        Self::ConfigMap,
+        Self::Namespace,
+        Self::Node,
+        Self::Pod,
+        Self::Service,
+        Self::ServiceAccount,
+        Self::Lease,
+        Self::EndpointSlice,
+        Self::NetworkPolicy,
+    ];
+
+    fn resource_type(self) -> ResourceType {
+        let (group, kind, plural, short_names): (_, _, _, &[_]) = match self {
+            Self::ConfigMap => ("", "ConfigMap", "configmaps", &["cm"]),
+            Self::Namespace => ("", "Namespace", "namespaces", &["ns"]),
+            Self::Node => ("", "Node", "nodes", &["no"]),
+            Self::Pod => ("", "Pod", "pods", &["po"]),
+            Self::Service => ("", "Service", "services", &["svc"]),
+            Self::ServiceAccount => ("", "ServiceAccount", "serviceaccounts", &["sa"]),
+            Self::Lease => ("coordination.k8s.io", "Lease", "leases", &[]),
+            Self::EndpointSlice => ("discovery.k8s.io", "EndpointSlice", "endpointslices", &[]),
+            Self::NetworkPolicy => (
+                "networking.k8s.io",
+                "NetworkPolicy",
+                "networkpolicies",
+                &["netpol"],
+            ),
+        };
+        ResourceType {
+            group,
+            version: "v1",
+            kind,
+            plural,
+            singular: kind.to_ascii_lowercase(),
+            short_names,
+            is_namespaced: !matches!(self, Self::Namespace | Self::Node),
+            has_status: matches!(
+                self,
+                Self::Namespace | Self::Node | Self::Pod | Self::Service
+            ),
+            content: Content::Native(self),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_is_found_under_its_path_and_no_word_means_two() {
+        let registry = Registry::standalone();
+        let mut words = Vec::new();
+        for found in registry.types() {
+            let again = registry.find(found.group, found.version, found.plural);
+            assert_eq!(again, Some(found));
+            let own = [found.plural, &found.singular].into_iter();
+            words.extend(
+                own.chain(found.short_names.iter().copied())
+                    .map(|word| (word.to_owned(), found.group)),
+            );
+        }
+        let count = words.len();
+        words.sort_unstable();
+        words.dedup();
+        // A singular may equal a short name, never that of another type of its group.
+        assert!(count - words.len() <= 2, "{words:?}");
+    }
+
+    #[test]
+    fn only_programs_see_blocks_and_handles() {
+        let plural = "ipamblocks";
+        let find = |registry: &Registry| registry.find("projectcalico.org", "v3", plural).is_some();
+        assert!(find(&Registry::standalone()));
+        assert!(!find(&Registry::aggregated()));
+    }
+
+    #[test]
+    fn groups_come_once() {
+        let groups = Registry::standalone().groups();
+        assert_eq!(groups.len(), 5);
+        assert_eq!(groups[0], ("", "v1"));
+    }
+}

@@ -1,0 +1,39 @@
+//! The hubs that are running, one per type that somebody watches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+
+use crate::failure::Result;
+use crate::hub::Hub;
+use crate::registry::ResourceType;
+use crate::storage::Storage;
+
+#[derive(Default)]
+pub(super) struct Hubs {
+    running: Mutex<HashMap<(&'static str, &'static str), Arc<Hub>>>,
+}
+
+impl Hubs {
+    /// The hub of a type; started if there is none or it has ended. Who watches an ended one is told, and comes back.
+    pub(super) async fn of(
+        &self,
+        of: &ResourceType,
+        storage: &Arc<dyn Storage>,
+    ) -> Result<Arc<Hub>> {
+        let mut running = self.running.lock().await;
+        let key = (of.group, of.plural);
+        if let Some(hub) = running.get(&key)
+            && !hub.is_ended()
+        {
+            return Ok(Arc::clone(hub));
+        }
+        let listed = storage.list(of, None).await?;
+        let hub = Arc::new(Hub::new(of.clone(), listed));
+        let (task, storage) = (Arc::clone(&hub), Arc::clone(storage));
+        tokio::spawn(async move { task.run(storage.as_ref()).await });
+        running.insert(key, Arc::clone(&hub));
+        Ok(hub)
+    }
+}

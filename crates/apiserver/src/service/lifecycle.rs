@@ -1,0 +1,415 @@
+//! The life of an object: what clients may say of it, and what the server keeps to itself.
+
+use serde_json::{Map, Value, json};
+
+use crate::failure::{Failure, Reason, Result};
+use crate::registry::ResourceType;
+use crate::storage::Mode;
+
+/// Metadata that only the server writes.
+const KEPT: &[&str] = &[
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+];
+
+/// What a client wrote is an object of the type and namespace of the request's path. What it left out is filled in.
+pub(super) fn check_envelope(
+    of: &ResourceType,
+    namespace: Option<&str>,
+    name: Option<&str>,
+    object: &mut Value,
+) -> Result<()> {
+    let api_version = of.api_version();
+    let Some(fields) = object.as_object_mut() else {
+        return Err(Failure::bad_request("the body must be a JSON object"));
+    };
+    for (field, expected) in [("kind", of.kind), ("apiVersion", api_version.as_str())] {
+        match fields.get(field) {
+            None | Some(Value::Null) => {
+                fields.insert(field.to_owned(), json!(expected));
+            }
+            Some(given) if given == expected => {}
+            Some(given) => {
+                return Err(Failure::bad_request(format!(
+                    "{field}: {given} does not fit the path of the request, which is for {expected:?}"
+                )));
+            }
+        }
+    }
+    let metadata = metadata_mut(fields)?;
+    if let Some(name) = name {
+        fill(metadata, "name", name, "the name of the object")?;
+    }
+    match namespace {
+        Some(namespace) => fill(
+            metadata,
+            "namespace",
+            namespace,
+            "the namespace of the object",
+        )?,
+        None => {
+            metadata.remove("namespace");
+        }
+    }
+    Ok(())
+}
+
+/// Sets a text that must be absent, empty or just this.
+fn fill(metadata: &mut Map<String, Value>, field: &str, expected: &str, what: &str) -> Result<()> {
+    match metadata.get(field).map(|value| value.as_str()) {
+        None | Some(Some("")) => {
+            metadata.insert(field.to_owned(), json!(expected));
+            Ok(())
+        }
+        Some(Some(given)) if given == expected => Ok(()),
+        Some(given) => Err(Failure::bad_request(format!(
+            "{what} ({}) does not match that of the request ({expected})",
+            given.unwrap_or("not a text")
+        ))),
+    }
+}
+
+/// What a client wants to create, as it is stored: with an identity of its own and without a state that nobody observed.
+pub(super) fn prepare_new(
+    of: &ResourceType,
+    object: &mut Value,
+    identity: &Identity,
+) -> Result<()> {
+    let Some(fields) = object.as_object_mut() else {
+        return Err(Failure::bad_request("the body must be a JSON object"));
+    };
+    if of.has_status {
+        fields.remove("status");
+    }
+    let metadata = metadata_mut(fields)?;
+    if text(metadata, "resourceVersion").is_some() {
+        return Err(Failure::bad_request(
+            "resourceVersion should not be set on objects to be created",
+        ));
+    }
+    for field in KEPT {
+        metadata.remove(*field);
+    }
+    if text(metadata, "name").is_none() {
+        let Some(prefix) = text(metadata, "generateName") else {
+            return Err(Failure::new(
+                Reason::Invalid,
+                format!(
+                    "{}: metadata.name or metadata.generateName is required",
+                    of.kind
+                ),
+            ));
+        };
+        // Names have at most 63 characters where they are labels; the suffix has five.
+        let prefix: String = prefix.chars().take(58).collect();
+        let name = format!("{prefix}{}", identity.suffix);
+        metadata.insert("name".to_owned(), json!(name));
+    }
+    metadata.insert("uid".to_owned(), json!(identity.uid));
+    metadata.insert("creationTimestamp".to_owned(), json!(identity.now));
+    metadata.insert("generation".to_owned(), json!(1));
+    Ok(())
+}
+
+/// What makes an object this very one.
+#[derive(Debug, Clone)]
+pub(super) struct Identity {
+    pub(super) uid: String,
+    /// Ends a generated name.
+    pub(super) suffix: String,
+    /// In RFC 3339, in whole seconds.
+    pub(super) now: String,
+}
+
+/// What a client wants an object to become, as it is stored: with the identity of the old one, and with the part of it
+/// that this request is not about.
+pub(super) fn prepare_change(
+    of: &ResourceType,
+    old: &Value,
+    new: &mut Value,
+    mode: Mode,
+) -> Result<()> {
+    let Some(fields) = new.as_object_mut() else {
+        return Err(Failure::bad_request("the body must be a JSON object"));
+    };
+    if mode.is_status {
+        let status = fields.remove("status");
+        let managed = fields
+            .get("metadata")
+            .and_then(|metadata| metadata.get("managedFields"))
+            .cloned();
+        let version = fields
+            .get("metadata")
+            .and_then(|metadata| metadata.get("resourceVersion"))
+            .cloned();
+        *new = old.clone();
+        set_or_remove(new, "status", status);
+        for (field, value) in [("managedFields", managed), ("resourceVersion", version)] {
+            if value.is_some() {
+                set_or_remove(&mut new["metadata"], field, value);
+            }
+        }
+        return check_identity(of, old, new);
+    }
+    if of.has_status {
+        let status = old.get("status").cloned();
+        set_or_remove(new, "status", status);
+    }
+    check_identity(of, old, new)?;
+    for field in KEPT {
+        let value = old["metadata"].get(*field).cloned();
+        set_or_remove(&mut new["metadata"], field, value);
+    }
+    if !has_same_specification(old, new) {
+        let generation = old["metadata"]["generation"].as_i64().unwrap_or(1);
+        new["metadata"]["generation"] = json!(generation.saturating_add(1));
+    }
+    Ok(())
+}
+
+/// A client that names a UID or a revision means that very object and state.
+fn check_identity(of: &ResourceType, old: &Value, new: &mut Value) -> Result<()> {
+    let name = old["metadata"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let metadata = metadata_mut(
+        new.as_object_mut()
+            .ok_or_else(|| Failure::bad_request("the body must be a JSON object"))?,
+    )?;
+    for field in ["uid", "resourceVersion"] {
+        let Some(given) = text(metadata, field) else {
+            continue;
+        };
+        let there = old["metadata"][field].as_str().unwrap_or_default();
+        if given != there {
+            let mut failure = Failure::about(Reason::Conflict, of.group, of.plural, &name, "");
+            failure.message = if field == "uid" {
+                format!(
+                    "Operation cannot be fulfilled on {}: Precondition failed: UID in precondition: {given}, UID in \
+                     object meta: {there}",
+                    failure.message.trim_end()
+                )
+            } else {
+                format!(
+                    "Operation cannot be fulfilled on {}: the object has been modified; please apply your changes to \
+                     the latest version and try again",
+                    failure.message.trim_end()
+                )
+            };
+            return Err(failure);
+        }
+    }
+    let version = old["metadata"]["resourceVersion"].clone();
+    metadata.insert("resourceVersion".to_owned(), version);
+    Ok(())
+}
+
+/// Whether two states differ in nothing but metadata and what was observed.
+fn has_same_specification(old: &Value, new: &Value) -> bool {
+    let fields = |object: &Value| -> Map<String, Value> {
+        let fields = object.as_object().into_iter().flatten();
+        let fields = fields.filter(|(name, _)| !matches!(name.as_str(), "metadata" | "status"));
+        fields
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    };
+    fields(old) == fields(new)
+}
+
+/// Whether a write would change nothing.
+pub(super) fn is_unchanged(old: &Value, new: &Value) -> bool {
+    old == new
+}
+
+/// Whether an object is marked as deleted and nobody holds it back.
+pub(super) fn is_to_be_removed(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    metadata
+        .get("deletionTimestamp")
+        .is_some_and(|time| !time.is_null())
+        && !has_finalizers(object)
+}
+
+/// Whether somebody has to agree before an object goes.
+pub(super) fn has_finalizers(object: &Value) -> bool {
+    let finalizers = object["metadata"]["finalizers"].as_array();
+    finalizers.is_some_and(|finalizers| !finalizers.is_empty())
+}
+
+/// The object, marked as deleted.
+pub(super) fn mark_deleted(object: &Value, now: &str) -> Value {
+    let mut marked = object.clone();
+    let metadata = &mut marked["metadata"];
+    if metadata.get("deletionTimestamp").is_none_or(Value::is_null) {
+        metadata["deletionTimestamp"] = json!(now);
+        metadata["deletionGracePeriodSeconds"] = json!(0);
+        let generation = metadata["generation"].as_i64().unwrap_or(1);
+        metadata["generation"] = json!(generation.saturating_add(1));
+    }
+    marked
+}
+
+fn metadata_mut(fields: &mut Map<String, Value>) -> Result<&mut Map<String, Value>> {
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+    metadata
+        .as_object_mut()
+        .ok_or_else(|| Failure::bad_request("metadata must be a JSON object"))
+}
+
+/// A text that is there and not empty.
+fn text<'a>(metadata: &'a Map<String, Value>, field: &str) -> Option<&'a str> {
+    let text = metadata.get(field).and_then(Value::as_str);
+    text.filter(|text| !text.is_empty())
+}
+
+fn set_or_remove(object: &mut Value, field: &str, value: Option<Value>) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match value {
+        Some(value) => {
+            fields.insert(field.to_owned(), value);
+        }
+        None => {
+            fields.remove(field);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Registry;
+
+    fn tiers() -> ResourceType {
+        let registry = Registry::standalone();
+        registry
+            .find("projectcalico.org", "v3", "tiers")
+            .unwrap()
+            .clone()
+    }
+
+    fn identity() -> Identity {
+        Identity {
+            uid: "u-1".into(),
+            suffix: "abcde".into(),
+            now: "2026-01-02T03:04:05Z".into(),
+        }
+    }
+
+    fn old() -> Value {
+        json!({
+            "apiVersion": "projectcalico.org/v3", "kind": "Tier",
+            "metadata": {
+                "name": "gold", "uid": "u-1", "resourceVersion": "7", "generation": 3,
+                "creationTimestamp": "2026-01-02T03:04:05Z",
+            },
+            "spec": {"order": 1},
+            "status": {"conditions": []},
+        })
+    }
+
+    #[test]
+    fn the_envelope_must_fit_the_path() {
+        let of = tiers();
+        let mut object = json!({"spec": {}});
+        check_envelope(&of, None, Some("gold"), &mut object).unwrap();
+        assert_eq!(object["kind"], "Tier");
+        assert_eq!(object["metadata"]["name"], "gold");
+        for wrong in [
+            json!({"kind": "Pod"}),
+            json!({"apiVersion": "v1"}),
+            json!({"metadata": {"name": "silver"}}),
+            json!({"metadata": 3}),
+            json!([]),
+        ] {
+            let result = check_envelope(&of, None, Some("gold"), &mut wrong.clone());
+            assert_eq!(result.unwrap_err().reason, Reason::BadRequest, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_new_object_gets_an_identity() {
+        let of = tiers();
+        let mut object = json!({
+            "metadata": {"generateName": "gold-", "uid": "mine", "generation": 9},
+            "status": {"conditions": [1]},
+        });
+        prepare_new(&of, &mut object, &identity()).unwrap();
+        let metadata = &object["metadata"];
+        assert_eq!(metadata["name"], "gold-abcde");
+        assert_eq!(
+            (&metadata["uid"], &metadata["generation"]),
+            (&json!("u-1"), &json!(1))
+        );
+        assert_eq!(object.get("status"), None);
+        let mut object = json!({"metadata": {"name": "a", "resourceVersion": "1"}});
+        assert!(prepare_new(&of, &mut object, &identity()).is_err());
+        assert!(prepare_new(&of, &mut json!({}), &identity()).is_err());
+    }
+
+    #[test]
+    fn a_change_keeps_identity_and_state() {
+        let of = tiers();
+        let mut new = json!({"metadata": {"name": "gold", "uid": "u-1", "generation": 99}, "spec": {"order": 2}});
+        prepare_change(&of, &old(), &mut new, Mode::default()).unwrap();
+        assert_eq!(new["metadata"]["generation"], 4);
+        assert_eq!(new["metadata"]["resourceVersion"], "7");
+        assert_eq!(new["status"], json!({"conditions": []}));
+        let mut labelled = old();
+        labelled["metadata"]["labels"] = json!({"a": "b"});
+        prepare_change(&of, &old(), &mut labelled, Mode::default()).unwrap();
+        assert_eq!(
+            labelled["metadata"]["generation"], 3,
+            "labels are no specification"
+        );
+    }
+
+    #[test]
+    fn the_state_is_changed_alone() {
+        let of = tiers();
+        let mode = Mode {
+            is_status: true,
+            ..Mode::default()
+        };
+        let mut new = json!({"metadata": {"name": "gold"}, "spec": {"order": 9}, "status": {"conditions": [1]}});
+        prepare_change(&of, &old(), &mut new, mode).unwrap();
+        assert_eq!(new["spec"]["order"], 1);
+        assert_eq!(new["status"]["conditions"], json!([1]));
+        assert_eq!(new["metadata"]["generation"], 3);
+    }
+
+    #[test]
+    fn another_object_or_revision_is_a_conflict() {
+        for metadata in [json!({"uid": "u-2"}), json!({"resourceVersion": "6"})] {
+            let mut new = json!({"metadata": metadata, "spec": {}});
+            let failure = prepare_change(&tiers(), &old(), &mut new, Mode::default()).unwrap_err();
+            assert_eq!(failure.reason, Reason::Conflict);
+            assert!(failure.message.starts_with(
+                "Operation cannot be fulfilled on tiers.projectcalico.org \"gold\": "
+            ));
+        }
+    }
+
+    #[test]
+    fn finalizers_hold_an_object_back() {
+        let mut object = old();
+        object["metadata"]["finalizers"] = json!(["a"]);
+        let marked = mark_deleted(&object, "2026-02-02T00:00:00Z");
+        assert!(!is_to_be_removed(&marked));
+        assert_eq!(
+            mark_deleted(&marked, "later"),
+            marked,
+            "the first time counts"
+        );
+        let mut freed = marked.clone();
+        freed["metadata"]["finalizers"] = json!([]);
+        assert!(is_to_be_removed(&freed));
+        assert!(!is_to_be_removed(&old()));
+    }
+}

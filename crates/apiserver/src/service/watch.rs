@@ -1,0 +1,168 @@
+//! Watches: what changes, as the client that asked would see it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Service;
+use crate::failure::Result;
+use crate::hub::{Hub, HubEvent, Position};
+use crate::options::{ListOptions, Revision};
+use crate::registry::ResourceType;
+
+/// How many changes are taken from a hub at once.
+const BATCH: usize = 64;
+
+/// One change, for one client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchEvent {
+    /// What happened.
+    pub kind: WatchKind,
+    /// The object, or what stands for it.
+    pub object: Arc<Value>,
+}
+
+/// What happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchKind {
+    /// It came into the selection.
+    Added,
+    /// It changed.
+    Modified,
+    /// It left the selection.
+    Deleted,
+    /// Nothing happened; the revision can be used to resume.
+    Bookmark,
+}
+
+/// The watch of one client.
+pub struct Watching {
+    hub: Arc<Hub>,
+    of: ResourceType,
+    namespace: Option<String>,
+    options: ListOptions,
+    position: Position,
+    pending: VecDeque<WatchEvent>,
+}
+
+impl WatchKind {
+    /// The word that clients look at.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+            Self::Bookmark => "BOOKMARK",
+        }
+    }
+}
+
+impl Service {
+    /// Follows the objects that the options select: after a revision, or beginning with those that are there.
+    pub async fn watch(
+        &self,
+        of: &ResourceType,
+        namespace: Option<&str>,
+        options: &ListOptions,
+    ) -> Result<Watching> {
+        let hub = self.hubs.of(of, &self.storage).await?;
+        let initial = options.sends_initial;
+        let (objects, position) = match options.revision {
+            Revision::At(revision) if initial != Some(true) => {
+                (Vec::new(), hub.from_revision(revision)?)
+            }
+            _ => hub.from_now(),
+        };
+        let mut watching = Watching {
+            hub,
+            of: of.clone(),
+            namespace: namespace.map(ToOwned::to_owned),
+            options: options.clone(),
+            position,
+            pending: VecDeque::new(),
+        };
+        if initial != Some(false) {
+            for object in objects {
+                if watching.selects(&object) {
+                    let kind = WatchKind::Added;
+                    watching.pending.push_back(WatchEvent { kind, object });
+                }
+            }
+        }
+        if initial == Some(true) && options.has_bookmarks {
+            let mut bookmark = watching.bookmark();
+            let object = Arc::make_mut(&mut bookmark.object);
+            object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+            watching.pending.push_back(bookmark);
+        }
+        Ok(watching)
+    }
+}
+
+impl Watching {
+    /// The next change. Dropping the future loses none.
+    pub async fn next(&mut self) -> Result<WatchEvent> {
+        loop {
+            if let Some(event) = self.pending.pop_front() {
+                return Ok(event);
+            }
+            let events = self.hub.next(&mut self.position, BATCH).await?;
+            for event in events {
+                if let Some(event) = self.seen(&event) {
+                    self.pending.push_back(event);
+                }
+            }
+        }
+    }
+
+    /// Says how far the watch has come. Only right when nothing is pending, which is so while [`Watching::next`] waits.
+    pub fn bookmark(&self) -> WatchEvent {
+        let object = json!({
+            "kind": self.of.kind,
+            "apiVersion": self.of.api_version(),
+            "metadata": {
+                "resourceVersion": self.position.revision().to_string(),
+                "creationTimestamp": null,
+            },
+        });
+        WatchEvent {
+            kind: WatchKind::Bookmark,
+            object: Arc::new(object),
+        }
+    }
+
+    /// The type of the objects.
+    pub fn of(&self) -> &ResourceType {
+        &self.of
+    }
+
+    /// Whether the client wants bookmarks.
+    pub fn wants_bookmarks(&self) -> bool {
+        self.options.has_bookmarks && self.pending.is_empty()
+    }
+
+    fn selects(&self, object: &Value) -> bool {
+        let namespace = object["metadata"]["namespace"].as_str();
+        let is_here = self.namespace.is_none() || self.namespace.as_deref() == namespace;
+        is_here && self.options.selects(object)
+    }
+
+    /// A change as it looks to who sees only selected objects.
+    fn seen(&self, event: &HubEvent) -> Option<WatchEvent> {
+        let before = event.before.as_ref().filter(|object| self.selects(object));
+        let after = event.after.as_ref().filter(|object| self.selects(object));
+        let (kind, object) = match (before, after) {
+            (None, None) => return None,
+            (None, Some(after)) => (WatchKind::Added, Arc::clone(after)),
+            (Some(_), Some(after)) => (WatchKind::Modified, Arc::clone(after)),
+            (Some(before), None) => {
+                // The last state that was selected, at the revision of its end.
+                let mut last = Value::clone(before);
+                last["metadata"]["resourceVersion"] = json!(event.revision.to_string());
+                (WatchKind::Deleted, Arc::new(last))
+            }
+        };
+        Some(WatchEvent { kind, object })
+    }
+}

@@ -1,0 +1,409 @@
+//! Writes: create, replace, patch, apply and delete.
+
+use serde_json::{Value, json};
+
+use super::lifecycle::{self, Identity};
+use super::{Service, manager};
+use crate::apply::{self, Apply, Operation};
+use crate::failure::{Failure, Reason, Result};
+use crate::options::{ListOptions, UnknownFields, WriteOptions};
+use crate::patch::Patch;
+use crate::registry::{Content, Native, ResourceType};
+use crate::storage::Mode;
+use crate::structure::Structure;
+
+/// How often a change is tried again after somebody else was faster.
+const ATTEMPTS: usize = 10;
+
+/// Where a write goes to, and how it is meant.
+#[derive(Debug, Clone, Copy)]
+pub struct Write<'a> {
+    /// The type.
+    pub of: &'a ResourceType,
+    /// The namespace, if the type has them.
+    pub namespace: Option<&'a str>,
+    /// Whether only the observed state is meant.
+    pub is_status: bool,
+    /// How it is meant.
+    pub options: &'a WriteOptions,
+    /// Who writes, if the options do not say.
+    pub agent: &'a str,
+}
+
+/// What an object is to become.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// Just this.
+    Whole(Value),
+    /// What it is, patched.
+    Patch(Patch),
+    /// With these fields, by server-side apply.
+    Apply(Value),
+}
+
+/// What must be true of an object that is deleted, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeleteOptions {
+    /// It is this very object.
+    pub uid: Option<String>,
+    /// It is at this revision.
+    pub revision: Option<String>,
+    /// Everything is checked, nothing is deleted.
+    pub is_dry_run: bool,
+}
+
+/// What became of an object that was to be deleted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Deleted {
+    /// It is gone; this is what it was.
+    Gone(Value),
+    /// It goes as soon as those agree who hold it back.
+    Marked(Value),
+}
+
+impl Write<'_> {
+    fn mode(&self) -> Mode {
+        Mode {
+            is_dry_run: self.options.is_dry_run,
+            drops_unknown_fields: self.options.unknown_fields == UnknownFields::Drop,
+            is_status: self.is_status,
+        }
+    }
+
+    fn manager(&self, operation: Operation) -> apply::Manager {
+        let name = match self.options.field_manager.as_str() {
+            "" => self.agent,
+            name => name,
+        };
+        manager(self.of, name, operation, self.is_status)
+    }
+
+    fn structure(&self) -> Structure {
+        Structure::of(self.of.group, self.of.kind)
+    }
+}
+
+impl Service {
+    /// Stores a new object.
+    pub async fn create(&self, write: Write<'_>, mut object: Value) -> Result<Value> {
+        let Write { of, namespace, .. } = write;
+        lifecycle::check_envelope(of, namespace, None, &mut object)?;
+        self.check_namespace(of, namespace).await?;
+        let identity = new_identity();
+        lifecycle::prepare_new(of, &mut object, &identity)?;
+        complete_native(of, &mut object);
+        let manager = write.manager(Operation::Update);
+        apply::track(
+            &json!({}),
+            &mut object,
+            &manager,
+            &identity.now,
+            write.structure(),
+        );
+        self.store_new(write, object).await
+    }
+
+    async fn store_new(&self, write: Write<'_>, object: Value) -> Result<Value> {
+        if write.options.is_dry_run {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            let namespace = write.namespace.unwrap_or_default();
+            match self.storage.get(write.of, namespace, name).await {
+                Ok(_) => {
+                    let (group, plural) = (write.of.group, write.of.plural);
+                    return Err(Failure::about(
+                        Reason::AlreadyExists,
+                        group,
+                        plural,
+                        name,
+                        "already exists",
+                    ));
+                }
+                Err(failure) if failure.reason == Reason::NotFound => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        self.storage.create(write.of, object, write.mode()).await
+    }
+
+    /// Changes an object. Says whether it was created, which only server-side apply does.
+    pub async fn change(&self, write: Write<'_>, name: &str, body: &Body) -> Result<(Value, bool)> {
+        let namespace = write.namespace.unwrap_or_default();
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let old = match self.storage.get(write.of, namespace, name).await {
+                Ok(old) => old,
+                Err(failure) if failure.reason == Reason::NotFound => {
+                    let Body::Apply(wanted) = body else {
+                        return Err(failure);
+                    };
+                    match self.create_by_apply(write, name, wanted).await {
+                        Err(failure)
+                            if failure.reason == Reason::AlreadyExists && attempts < ATTEMPTS =>
+                        {
+                            continue;
+                        }
+                        other => return other.map(|created| (created, true)),
+                    }
+                }
+                Err(failure) => return Err(failure),
+            };
+            let is_pinned = body.pins_revision();
+            match self.change_from(write, name, &old, body).await {
+                Err(failure)
+                    if failure.reason == Reason::Conflict
+                        && failure.details.causes.is_empty()
+                        && !is_pinned
+                        && attempts < ATTEMPTS => {}
+                other => return other.map(|changed| (changed, false)),
+            }
+        }
+    }
+
+    async fn create_by_apply(&self, write: Write<'_>, name: &str, wanted: &Value) -> Result<Value> {
+        let Write { of, namespace, .. } = write;
+        let mut wanted = wanted.clone();
+        lifecycle::check_envelope(of, namespace, Some(name), &mut wanted)?;
+        self.check_namespace(of, namespace).await?;
+        let identity = new_identity();
+        lifecycle::prepare_new(of, &mut wanted, &identity)?;
+        let manager = write.manager(Operation::Apply);
+        let wish = Apply {
+            manager: &manager,
+            object: &wanted,
+            force: write.options.force,
+            now: &identity.now,
+        };
+        let mut object = apply::apply(&json!({"metadata": {}}), wish, write.structure())?;
+        complete_native(of, &mut object);
+        self.store_new(write, object).await
+    }
+
+    async fn change_from(
+        &self,
+        write: Write<'_>,
+        name: &str,
+        old: &Value,
+        body: &Body,
+    ) -> Result<Value> {
+        let Write { of, namespace, .. } = write;
+        let now = now();
+        let structure = write.structure();
+        let mut new = match body {
+            Body::Whole(object) => object.clone(),
+            Body::Patch(patch) => patch.apply(old, structure)?,
+            Body::Apply(wanted) => {
+                let mut wanted = wanted.clone();
+                lifecycle::check_envelope(of, namespace, Some(name), &mut wanted)?;
+                let manager = write.manager(Operation::Apply);
+                let wish = Apply {
+                    manager: &manager,
+                    object: &wanted,
+                    force: write.options.force,
+                    now: &now,
+                };
+                apply::apply(old, wish, structure)?
+            }
+        };
+        lifecycle::check_envelope(of, namespace, Some(name), &mut new)?;
+        let mode = write.mode();
+        lifecycle::prepare_change(of, old, &mut new, mode)?;
+        if !matches!(body, Body::Apply(_)) {
+            let manager = write.manager(Operation::Update);
+            apply::track(old, &mut new, &manager, &now, structure);
+        }
+        if lifecycle::is_unchanged(old, &new) {
+            return Ok(new);
+        }
+        if lifecycle::is_to_be_removed(&new) {
+            self.storage.delete(of, old, mode).await?;
+            return Ok(new);
+        }
+        self.storage.update(of, new, mode).await
+    }
+
+    /// Deletes an object, or marks it if somebody holds it back.
+    pub async fn delete(
+        &self,
+        of: &ResourceType,
+        namespace: Option<&str>,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Deleted> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let object = self
+                .storage
+                .get(of, namespace.unwrap_or_default(), name)
+                .await?;
+            options.check(of, name, &object)?;
+            match self.delete_found(of, &object, options).await {
+                Err(failure)
+                    if failure.reason == Reason::Conflict
+                        && options.revision.is_none()
+                        && attempts < ATTEMPTS => {}
+                other => return other,
+            }
+        }
+    }
+
+    async fn delete_found(
+        &self,
+        of: &ResourceType,
+        object: &Value,
+        options: &DeleteOptions,
+    ) -> Result<Deleted> {
+        let mode = Mode {
+            is_dry_run: options.is_dry_run,
+            drops_unknown_fields: true,
+            is_status: false,
+        };
+        if of.content == Content::Native(Native::Namespace) && !options.is_dry_run {
+            return self.delete_namespace(of, object, mode).await;
+        }
+        if lifecycle::has_finalizers(object) {
+            let marked = lifecycle::mark_deleted(object, &now());
+            if lifecycle::is_unchanged(object, &marked) {
+                return Ok(Deleted::Marked(marked));
+            }
+            let marked = self.storage.update(of, marked, mode).await?;
+            return Ok(Deleted::Marked(marked));
+        }
+        self.storage.delete(of, object, mode).await?;
+        Ok(Deleted::Gone(object.clone()))
+    }
+
+    /// Closes a namespace, deletes what is in it, and then the namespace itself. What is held back keeps it.
+    async fn delete_namespace(
+        &self,
+        of: &ResourceType,
+        object: &Value,
+        mode: Mode,
+    ) -> Result<Deleted> {
+        let mut closed = lifecycle::mark_deleted(object, &now());
+        closed["status"]["phase"] = json!("Terminating");
+        let closed = if lifecycle::is_unchanged(object, &closed) {
+            closed
+        } else {
+            self.storage.update(of, closed, mode).await?
+        };
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let options = DeleteOptions::default();
+        let mut is_empty = true;
+        for inner in self
+            .registry
+            .types()
+            .iter()
+            .filter(|inner| inner.is_namespaced)
+        {
+            for deleted in self
+                .delete_all(inner, Some(name), &ListOptions::default(), &options)
+                .await?
+            {
+                is_empty &= matches!(deleted, Deleted::Gone(_));
+            }
+        }
+        if !is_empty || lifecycle::has_finalizers(&closed) {
+            return Ok(Deleted::Marked(closed));
+        }
+        self.storage.delete(of, &closed, mode).await?;
+        Ok(Deleted::Gone(closed))
+    }
+
+    /// Deletes all objects that the options select.
+    pub async fn delete_all(
+        &self,
+        of: &ResourceType,
+        namespace: Option<&str>,
+        selected: &ListOptions,
+        options: &DeleteOptions,
+    ) -> Result<Vec<Deleted>> {
+        let mut deleted = Vec::new();
+        for object in self.storage.list(of, namespace).await?.items {
+            if !selected.selects(&object) {
+                continue;
+            }
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            let namespace = object["metadata"]["namespace"].as_str();
+            match Box::pin(self.delete(of, namespace, name, options)).await {
+                Ok(one) => deleted.push(one),
+                // Somebody else was faster.
+                Err(failure) if failure.reason == Reason::NotFound => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(deleted)
+    }
+}
+
+impl Body {
+    /// Whether the client insists on the state that it read, so that trying again would not help.
+    fn pins_revision(&self) -> bool {
+        let object = match self {
+            Self::Whole(object)
+            | Self::Apply(object)
+            | Self::Patch(Patch::Merge(object) | Patch::Strategic(object)) => object,
+            Self::Patch(Patch::Json(_)) => return false,
+        };
+        let version = object.pointer("/metadata/resourceVersion");
+        version
+            .and_then(Value::as_str)
+            .is_some_and(|version| !version.is_empty())
+    }
+}
+
+impl DeleteOptions {
+    fn check(&self, of: &ResourceType, name: &str, object: &Value) -> Result<()> {
+        for (field, expected) in [("uid", &self.uid), ("resourceVersion", &self.revision)] {
+            let there = object["metadata"][field].as_str().unwrap_or_default();
+            if let Some(expected) = expected
+                && expected != there
+            {
+                let mut failure = Failure::about(Reason::Conflict, of.group, of.plural, name, "");
+                failure.message = format!(
+                    "Operation cannot be fulfilled on {}: Precondition failed: {field} in precondition: {expected}, \
+                     in object: {there}",
+                    failure.message.trim_end()
+                );
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What Kubernetes itself adds to a new object.
+fn complete_native(of: &ResourceType, object: &mut Value) {
+    match of.content {
+        Content::Native(Native::Namespace) => {
+            object["status"] = json!({"phase": "Active"});
+            let name = object["metadata"]["name"].clone();
+            object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
+        }
+        Content::Native(Native::Pod) => object["status"] = json!({"phase": "Pending"}),
+        _ => {}
+    }
+}
+
+/// Letters and digits that make no words, as Kubernetes takes them.
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+fn new_identity() -> Identity {
+    let uid = uuid::Uuid::new_v4();
+    let letters = uid.as_bytes().iter().take(5);
+    let suffix = letters.map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]));
+    Identity {
+        suffix: suffix.collect(),
+        uid: uid.to_string(),
+        now: now(),
+    }
+}
+
+/// The present, in the whole seconds that timestamps of objects have.
+fn now() -> String {
+    let now = jiff::Timestamp::now();
+    jiff::Timestamp::from_second(now.as_second())
+        .unwrap_or(now)
+        .to_string()
+}

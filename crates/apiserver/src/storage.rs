@@ -1,0 +1,82 @@
+//! Where objects are kept, as the service sees it: JSON by type, namespace and name.
+
+mod calico;
+
+pub use calico::CalicoStorage;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use serde_json::Value;
+
+use crate::failure::Result;
+use crate::registry::ResourceType;
+
+/// A place where objects are kept. Every object that it gives carries its revision in `metadata.resourceVersion`.
+#[async_trait]
+pub trait Storage: Send + Sync {
+    /// Reads one object.
+    async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value>;
+
+    /// Reads all objects of a type, in order of namespace and name.
+    async fn list(&self, of: &ResourceType, namespace: Option<&str>) -> Result<Listed>;
+
+    /// Stores a new object.
+    async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value>;
+
+    /// Replaces an object that is at the revision in `object`.
+    async fn update(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value>;
+
+    /// Removes an object that is at a revision.
+    async fn delete(&self, of: &ResourceType, object: &Value, mode: Mode) -> Result<()>;
+
+    /// Follows all changes to objects of a type after a revision. The stream ends with an error.
+    async fn watch(&self, of: &ResourceType, from: u64) -> Result<Changes>;
+}
+
+/// How a write is meant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// Everything is checked, nothing is written.
+    pub is_dry_run: bool,
+    /// Fields that the type does not have are dropped rather than refused.
+    pub drops_unknown_fields: bool,
+    /// The observed state is meant, not the desired one.
+    pub is_status: bool,
+}
+
+/// Objects as of one revision.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// The objects.
+    pub items: Vec<Value>,
+    /// The revision.
+    pub revision: u64,
+}
+
+/// A stream of changes.
+pub type Changes = BoxStream<'static, Result<Change>>;
+
+/// One change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// The state after it.
+    pub revision: u64,
+    /// What changed.
+    pub what: What,
+}
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// An object was created or replaced.
+    Put(Value),
+    /// An object was removed.
+    Delete {
+        /// Its namespace, empty if the type has none.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// Nothing; all changes up to the revision have been told.
+    Bookmark,
+}

@@ -1,0 +1,188 @@
+//! Calico's resources in any of the datastores, with Calico's rules for writes.
+
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use serde_json::Value;
+use tortie_api::{Kind, Resource};
+use tortie_store::{Client, Error, Key, Precondition, Query, Revision};
+
+use super::{Change, Changes, Listed, Mode, Storage, What};
+use crate::failure::{Failure, Reason, Result};
+use crate::registry::{Content, ResourceType};
+
+/// Calico's resources.
+#[derive(Clone)]
+pub struct CalicoStorage {
+    client: Client,
+}
+
+impl CalicoStorage {
+    /// What a client reads and writes.
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+}
+
+#[async_trait]
+impl Storage for CalicoStorage {
+    async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value> {
+        let key = Key {
+            kind: kind_of(of)?,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        let found = self.client.get(&key).await;
+        Ok(found.map_err(|error| failure(of, name, error))?.to_value())
+    }
+
+    async fn list(&self, of: &ResourceType, namespace: Option<&str>) -> Result<Listed> {
+        let query = Query {
+            namespace: namespace.map(ToOwned::to_owned),
+            ..Query::all(kind_of(of)?)
+        };
+        let list = self.client.list(&query).await;
+        let list = list.map_err(|error| failure(of, "", error))?;
+        for invalid in &list.invalid {
+            tracing::warn!(object = %invalid.key, reason = invalid.reason, "An object cannot be read");
+        }
+        Ok(Listed {
+            items: list.items.iter().map(Resource::to_value).collect(),
+            revision: number(&list.revision)?,
+        })
+    }
+
+    async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
+        let resource = decode(of, &object, mode)?;
+        let name = resource.metadata().name.clone();
+        let created = if mode.is_dry_run {
+            self.client.check_create(resource).await
+        } else {
+            self.client.create(resource).await
+        };
+        Ok(created
+            .map_err(|error| failure(of, &name, error))?
+            .to_value())
+    }
+
+    async fn update(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
+        let resource = decode(of, &object, mode)?;
+        let name = resource.metadata().name.clone();
+        let updated = match mode {
+            Mode {
+                is_dry_run: true, ..
+            } => self.client.check_update(resource).await,
+            Mode {
+                is_status: true, ..
+            } => self.client.update_status(resource).await,
+            _ => self.client.update(resource).await,
+        };
+        Ok(updated
+            .map_err(|error| failure(of, &name, error))?
+            .to_value())
+    }
+
+    async fn delete(&self, of: &ResourceType, object: &Value, mode: Mode) -> Result<()> {
+        let resource = Resource::decode_stored(kind_of(of)?, object);
+        let resource =
+            resource.map_err(|error| Failure::new(Reason::Internal, error.to_string()))?;
+        let key = Key::of(&resource);
+        let precondition = Precondition {
+            revision: Some(Revision(resource.metadata().resource_version.clone())),
+            uid: None,
+        };
+        let deleted = if mode.is_dry_run {
+            self.client.check_delete(&key).await
+        } else {
+            self.client.delete(&key, &precondition).await.map(drop)
+        };
+        deleted.map_err(|error| failure(of, &key.name, error))
+    }
+
+    async fn watch(&self, of: &ResourceType, from: u64) -> Result<Changes> {
+        let query = Query::all(kind_of(of)?);
+        let of = of.clone();
+        let watch = self.client.watch(&query, &Revision(from.to_string())).await;
+        let watch = watch.map_err(|error| failure(&of, "", error))?;
+        let changes = watch.map(move |event| {
+            let event = event.map_err(|error| failure(&of, "", error))?;
+            let what = match event.change {
+                tortie_store::Change::Put(mut resource) => {
+                    resource.set_read_defaults();
+                    What::Put(resource.to_value())
+                }
+                tortie_store::Change::Delete(key) => deleted(key),
+                tortie_store::Change::Invalid(invalid) => {
+                    tracing::warn!(object = %invalid.key, reason = invalid.reason, "An object cannot be read");
+                    deleted(invalid.key)
+                }
+                tortie_store::Change::Bookmark => What::Bookmark,
+            };
+            let revision = number(&event.revision)?;
+            Ok(Change { revision, what })
+        });
+        Ok(changes.boxed())
+    }
+}
+
+fn deleted(key: Key) -> What {
+    What::Delete {
+        namespace: key.namespace,
+        name: key.name,
+    }
+}
+
+fn kind_of(of: &ResourceType) -> Result<Kind> {
+    match of.content {
+        Content::Calico(kind) => Ok(kind),
+        Content::Native(_) => Err(Failure::new(
+            Reason::NotFound,
+            "the server could not find the requested resource",
+        )),
+    }
+}
+
+fn decode(of: &ResourceType, object: &Value, mode: Mode) -> Result<Resource> {
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    if mode.drops_unknown_fields {
+        return Resource::decode_stored(kind_of(of)?, object)
+            .map_err(|error| Failure::bad_request(error.to_string()));
+    }
+    Resource::decode_strict(object).map_err(|problems| {
+        Failure::invalid(of.group, of.kind, name.unwrap_or_default(), &problems)
+    })
+}
+
+/// Revisions that clients can compare.
+fn number(revision: &Revision) -> Result<u64> {
+    let text = &revision.0;
+    text.parse().map_err(|_| {
+        let message = format!("the datastore's revision {text:?} is not a number");
+        Failure::new(Reason::Internal, message)
+    })
+}
+
+/// What a failure of the datastore means to clients.
+fn failure(of: &ResourceType, name: &str, error: Error) -> Failure {
+    let about = |reason, what: &str| Failure::about(reason, of.group, of.plural, name, what);
+    match error {
+        Error::NotFound(_) => about(Reason::NotFound, "not found"),
+        Error::AlreadyExists(_) => about(Reason::AlreadyExists, "already exists"),
+        Error::Conflict(_) => {
+            let mut failure = about(Reason::Conflict, "");
+            failure.message = format!(
+                "Operation cannot be fulfilled on {}: the object has been modified; please apply your changes to the \
+                 latest version and try again",
+                failure.message.trim_end()
+            );
+            failure
+        }
+        Error::Invalid { problems, .. } => Failure::invalid(of.group, of.kind, name, &problems),
+        Error::Gone(revision) => Failure::new(
+            Reason::Expired,
+            format!("too old resource version: {revision}"),
+        ),
+        Error::Unsupported { .. } => Failure::new(Reason::MethodNotAllowed, error.to_string()),
+        error if error.is_retryable() => Failure::new(Reason::Unavailable, error.to_string()),
+        error => Failure::new(Reason::Internal, error.to_string()),
+    }
+}
