@@ -52,10 +52,10 @@ pub struct Metadata {
     /// Who must agree before the object goes away.
     #[serde(skip_serializing_if = "is_default")]
     pub finalizers: Vec<String>,
-    /// Accepted because `kubectl get -o yaml` prints it; never kept.
-    #[serde(skip_serializing)]
+    /// Who manages which field, for server-side apply. Kept for the API server, which alone reads it.
+    #[serde(skip_serializing_if = "is_default")]
     #[schemars(with = "Option<serde_json::Value>")]
-    pub managed_fields: Ignored,
+    pub managed_fields: Option<Box<serde_json::Value>>,
     /// Accepted because old objects carry it; never kept.
     #[serde(skip_serializing)]
     #[schemars(with = "Option<String>")]

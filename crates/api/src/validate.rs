@@ -3,6 +3,7 @@
 mod bgp;
 mod configuration;
 mod endpoints;
+mod kubernetes;
 pub(crate) mod labels;
 mod metadata;
 mod policy;
@@ -12,6 +13,7 @@ mod rule;
 use crate::problem::{Path, Problems};
 use crate::resource::Resource;
 
+pub use kubernetes::{NameRule, check_kubernetes_metadata, check_kubernetes_policy};
 pub use pool::{check_pool_change, pools_overlap};
 
 /// Notes all that is wrong with a resource beyond its schema.

@@ -1,4 +1,4 @@
-//! Figures of the embedded store, as lines of `name value unit`.
+//! Figures of the embedded store, also through a socket, as lines of `name value unit`.
 //!
 //! Writes are durable: each is on disk before it is answered. The file is in the folder for
 //! temporary files, so `TMPDIR` says which disk is measured.
@@ -13,8 +13,9 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tortie_api::NetworkSet;
 use tortie_api::network_set::NetworkSetSpec;
-use tortie_store::embedded::EmbeddedStore;
-use tortie_store::{Change, Kind, Query, Resource, Store, Watch};
+use tortie_store::embedded::{DocumentKey, EmbeddedStore};
+use tortie_store::socket::{SocketStore, bind, serve};
+use tortie_store::{Change, Key, Kind, Query, Resource, Store, Watch};
 
 /// How long each rate is measured.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -27,6 +28,10 @@ async fn main() {
             println!("store_embedded_writes_{writers}_writers_{size} {rate:.0} writes/s");
         }
     }
+    for writers in [1, 64, 512] {
+        let rate = document_writes_per_second(writers).await;
+        println!("store_embedded_document_writes_{writers}_writers_2kB {rate:.0} writes/s");
+    }
     for watches in [1, 1000] {
         let mut delays = watch_delays(watches).await;
         delays.sort_unstable();
@@ -36,22 +41,74 @@ async fn main() {
         }
     }
     list(100_000).await;
+    through_socket().await;
+}
+
+/// A get of one caller, and writes of one and of many, of another process's store.
+async fn through_socket() {
+    const GETS: u32 = 20_000;
+    let (store, folder) = open();
+    let path = folder.path().join("run/socket");
+    let listener = bind(&path).expect("the folder is new");
+    let server = tokio::spawn(serve(store, listener, std::future::pending()));
+    let store = Arc::new(SocketStore::connect(&path).await.expect("it is served"));
+    let created = store.create(set("get", 4)).await.expect("it is new");
+    let key = Key::of(&created);
+    let start = Instant::now();
+    for _ in 0..GETS {
+        store.get(&key).await.expect("it is there");
+    }
+    let get = start.elapsed().as_secs_f64() * 1e3 / f64::from(GETS);
+    println!("store_socket_get {get:.3} ms");
+    for writers in [1, 64] {
+        let rate = rate_of_writes(&store, writers, 4).await;
+        println!("store_socket_writes_{writers}_writers_200B {rate:.0} writes/s");
+    }
+    server.abort();
 }
 
 async fn writes_per_second(writers: usize, nets: usize) -> f64 {
     let (store, _folder) = open();
+    rate_of_writes(&store, writers, nets).await
+}
+
+async fn rate_of_writes<S: Store + 'static>(store: &Arc<S>, writers: usize, nets: usize) -> f64 {
     let start = Instant::now();
     let mut tasks = JoinSet::new();
     for writer in 0..writers {
-        let store = Arc::clone(&store);
+        let store = Arc::clone(store);
         tasks.spawn(async move {
             let mut resource = store
-                .create(set(&format!("set-{writer}"), nets))
+                .create(set(&format!("set-{writers}-{writer}"), nets))
                 .await
                 .expect("it is new");
             let mut count = 1;
             while start.elapsed() < PERIOD {
                 resource = store.update(resource).await.expect("it is ours alone");
+                count += 1;
+            }
+            count
+        });
+    }
+    let total: usize = tasks.join_all().await.into_iter().sum();
+    total as f64 / start.elapsed().as_secs_f64()
+}
+
+async fn document_writes_per_second(writers: usize) -> f64 {
+    let (store, _folder) = open();
+    let json: Arc<[u8]> = vec![b'x'; 2000].into();
+    let start = Instant::now();
+    let mut tasks = JoinSet::new();
+    for writer in 0..writers {
+        let (documents, json) = (store.documents(), Arc::clone(&json));
+        tasks.spawn(async move {
+            let key = DocumentKey::new("pods", "default", format!("pod-{writer}"));
+            let created = documents.create(key.clone(), Arc::clone(&json)).await;
+            let mut revision = created.expect("it is new");
+            let mut count = 1;
+            while start.elapsed() < PERIOD {
+                let updated = documents.update(key.clone(), Arc::clone(&json), revision);
+                revision = updated.await.expect("it is ours alone");
                 count += 1;
             }
             count

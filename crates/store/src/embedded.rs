@@ -3,8 +3,11 @@
 //! ```text
 //! callers ──queue──▶ writer thread ──one durable transaction per batch──▶ file: objects + change log
 //!    ▲                    │                                                        │
-//!    └──────reply─────────┴──▶ feed, per kind ──▶ watches ◀──replay, when behind───┘
+//!    └──────reply─────────┴──▶ feed, by topic ─▶ watches ◀──replay, when behind────┘
 //! ```
+//!
+//! Beside resources, which it understands, it keeps documents, which it does not look into; both
+//! take the same way, and one row of revisions counts the changes of both.
 //!
 //! Writes go through one thread, which commits all that are waiting in one transaction: with many
 //! writers the cost of reaching the disk is shared. Reads see the last commit and wait for nobody.
@@ -19,25 +22,35 @@
 //!   that is slow reads the log again, and gets [`Error::Gone`] if the log has moved on.
 //! - One process at a time has the file open.
 
+mod documents;
 mod feed;
 mod file;
 mod keys;
 mod log;
+mod reads;
+mod resources;
 mod watch;
 mod writer;
+
+pub use self::documents::{
+    Document, DocumentChange, DocumentError, DocumentEvent, DocumentKey, DocumentWatch, Documents,
+};
 
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
+use futures::stream::BoxStream;
 use tokio::sync::{mpsc, oneshot};
-use tortie_api::{Problems, Resource};
+use tortie_api::Resource;
 
 use self::feed::Feed;
 use self::file::StoreFile;
+use self::keys::{AnyKey, Topic};
 use self::log::LogLimits;
-use self::writer::{Operation, Outcome, Request};
+use self::watch::Selection;
+use self::writer::{Answer, Content, Operation, Outcome, Refused, Request};
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
 use crate::store::{List, Precondition, Store, Watch, Write, check_distinct, expected_revision};
@@ -49,9 +62,16 @@ const QUEUE_LENGTH: usize = 4 * writer::MAX_BATCH;
 
 /// A datastore in one file.
 ///
-/// Dropping it waits for the writes under way, at most one commit. Its watches then fail.
+/// Dropping it, and all [`Documents`] of it, waits for the writes under way, at most one commit, and
+/// for reads that nobody waits for any more; then the file is closed. Its watches fail.
 #[derive(Debug)]
 pub struct EmbeddedStore {
+    inner: Arc<Inner>,
+}
+
+/// The open store.
+#[derive(Debug)]
+struct Inner {
     shared: Arc<Shared>,
     /// There until the drop; closing it ends the writer.
     queue: Option<mpsc::Sender<Request>>,
@@ -88,36 +108,56 @@ impl EmbeddedStore {
             .map_err(|error| {
                 Error::other("cannot start the thread that writes the store", error)
             })?;
-        Ok(Self {
+        let inner = Inner {
             shared,
             queue: Some(queue),
             writer: Some(writer),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
         })
     }
 
+    /// The documents in the store.
+    pub fn documents(&self) -> Documents {
+        Documents::new(Arc::clone(&self.inner))
+    }
+
+    /// The revision of the last change, of a resource or a document.
+    pub fn revision(&self) -> Result<u64> {
+        Ok(self.file().log_state()?.revision())
+    }
+
+    fn file(&self) -> &StoreFile {
+        &self.inner.shared.file
+    }
+
     async fn write(&self, key: Key, operation: Operation) -> Result<Outcome> {
-        let stored_key = keys::encode(&key).ok_or_else(|| invalid_name(&key))?;
+        let write = stored_write(key, operation)?;
+        self.inner.write(write).await.map_err(resources::error)
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    async fn write(&self, write: writer::Write) -> Answer {
         let (reply, answer) = oneshot::channel();
         let queue = self
             .queue
             .as_ref()
             .expect("the queue is there until the drop");
-        let request = Request {
-            key,
-            stored_key,
-            operation,
-            reply,
-        };
         // Either fails only if the writer thread has panicked.
-        queue.send(request).await.map_err(|_| self.writer_ended())?;
+        let sent = queue.send(Request { write, reply }).await;
+        sent.map_err(|_| self.writer_ended())?;
         answer.await.map_err(|_| self.writer_ended())?
     }
 
-    fn writer_ended(&self) -> Error {
+    fn writer_ended(&self) -> Refused {
         let path = self.shared.file.path().display();
-        Error::message(format!(
+        Refused::Failed(Error::message(format!(
             "the writer of {path} has failed, see the log; restart to go on"
-        ))
+        )))
     }
 
     /// Runs a read that may take long on a thread that may block.
@@ -131,15 +171,30 @@ impl EmbeddedStore {
             Err(error) => Err(Error::other("a read of the store did not end", error)),
         }
     }
+
+    /// Follows the changes of a topic after a revision.
+    fn watch<S: Selection>(
+        &self,
+        topic: Topic,
+        selection: S,
+        after: u64,
+    ) -> Result<BoxStream<'static, Result<S::Event>>> {
+        // Subscribed before the check: nothing can be between the log and the feed.
+        let changes = self.shared.feed.subscribe(topic);
+        self.shared.file.check_watchable(after)?;
+        let shared = Arc::downgrade(&self.shared);
+        Ok(watch::stream(shared, selection, after, changes))
+    }
 }
 
-impl Drop for EmbeddedStore {
+impl Drop for Inner {
     fn drop(&mut self) {
         drop(self.queue.take());
         if let Some(writer) = self.writer.take() {
             // A panic of the writer has been reported to those whose writes it took along.
             let _ = writer.join();
         }
+        self.shared.file.close();
     }
 }
 
@@ -149,7 +204,7 @@ impl Store for EmbeddedStore {
         if default_profile::is(key) {
             return Ok(default_profile::resource());
         }
-        self.shared.file.get(key)
+        self.file().get(key)
     }
 
     fn reads_many_at_once(&self) -> bool {
@@ -158,39 +213,41 @@ impl Store for EmbeddedStore {
 
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Result<Resource>>> {
         let keys = keys.to_vec();
-        self.read(move |file| {
-            let get = |key: &Key| {
-                if default_profile::is(key) {
-                    return Ok(default_profile::resource());
-                }
-                file.get(key)
-            };
-            Ok(keys.iter().map(get).collect())
-        })
-        .await
+        self.inner
+            .read(move |file| {
+                let get = |key: &Key| {
+                    if default_profile::is(key) {
+                        return Ok(default_profile::resource());
+                    }
+                    file.get(key)
+                };
+                Ok(keys.iter().map(get).collect())
+            })
+            .await
     }
 
     async fn revisions(&self, keys: &[Key]) -> Result<Vec<Option<Revision>>> {
-        self.shared.file.revisions(keys)
+        self.file().revisions(keys)
     }
 
     async fn list(&self, query: &Query) -> Result<List> {
         let query = query.clone();
-        self.read(move |file| {
-            let mut list = file.list(&query)?;
-            default_profile::add_to(&mut list.items, &query);
-            Ok(list)
-        })
-        .await
+        self.inner
+            .read(move |file| {
+                let mut list = file.list(&query)?;
+                default_profile::add_to(&mut list.items, &query);
+                Ok(list)
+            })
+            .await
     }
 
     async fn create(&self, mut resource: Resource) -> Result<Resource> {
         let key = Key::of(&resource);
         default_profile::check_writable("create", &key)?;
         let json = json::encode(&mut resource);
-        self.write(key, Operation::Create { resource, json })
-            .await
-            .map(Outcome::into_resource)
+        let content = Content::Resource { resource, json };
+        let written = self.write(key, Operation::Create(content)).await;
+        written.map(Outcome::into_resource)
     }
 
     async fn update(&self, resource: Resource) -> Result<Resource> {
@@ -211,7 +268,7 @@ impl Store for EmbeddedStore {
             uid: precondition.uid.clone(),
         };
         match self.write(key.clone(), operation).await? {
-            Outcome::Deleted { json, revision } => {
+            Outcome::Deleted { json, revision, .. } => {
                 json::decode(key.kind, &json, revision.to_string()).map_err(|reason| {
                     Error::message(format!("{key} was deleted, but was unreadable: {reason}"))
                 })
@@ -227,10 +284,10 @@ impl Store for EmbeddedStore {
         let mut operations = Vec::with_capacity(writes.len());
         for write in writes {
             let key = write.key();
-            let stored_key = keys::encode(&key).ok_or_else(|| invalid_name(&key))?;
-            operations.push((key.clone(), stored_key, operation_of(write, &key)?));
+            let operation = operation_of(write, &key)?;
+            operations.push(stored_write(key, operation)?);
         }
-        check_distinct(operations.iter().map(|(_, stored_key, _)| stored_key))?;
+        check_distinct(operations.iter().map(|write| &write.stored_key))?;
         match self.write(first, Operation::Together(operations)).await? {
             Outcome::All(outcomes) => Ok(outcomes
                 .into_iter()
@@ -243,21 +300,26 @@ impl Store for EmbeddedStore {
 
     async fn list_affinities(&self, owner: &str) -> Result<List> {
         let owner = owner.to_owned();
-        self.read(move |file| file.list_affinities(&owner)).await
+        self.inner
+            .read(move |file| file.list_affinities(&owner))
+            .await
     }
 
     async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch> {
-        // Subscribed before the check: nothing can be between the log and the feed.
-        let changes = self.shared.feed.subscribe(query.kind);
         let after = from.0.parse().map_err(|_| Error::Gone(from.0.clone()))?;
-        self.shared.file.check_watchable(after)?;
-        Ok(watch::stream(
-            Arc::downgrade(&self.shared),
-            query.clone(),
-            after,
-            changes,
-        ))
+        self.inner
+            .watch(Topic::Kind(query.kind), query.clone(), after)
     }
+}
+
+fn stored_write(key: Key, operation: Operation) -> Result<writer::Write> {
+    let stored_key = keys::encode(&key).ok_or_else(|| resources::invalid_name(&key))?;
+    let key = AnyKey::Resource(key);
+    Ok(writer::Write {
+        key,
+        stored_key,
+        operation,
+    })
 }
 
 fn operation_of(write: Write, key: &Key) -> Result<Operation> {
@@ -265,7 +327,7 @@ fn operation_of(write: Write, key: &Key) -> Result<Operation> {
         Write::Create(mut resource) => {
             default_profile::check_writable("create", key)?;
             let json = json::encode(&mut resource);
-            Operation::Create { resource, json }
+            Operation::Create(Content::Resource { resource, json })
         }
         Write::Update(resource) => {
             default_profile::check_writable("update", key)?;
@@ -287,30 +349,13 @@ fn operation_of(write: Write, key: &Key) -> Result<Operation> {
 fn update_operation(mut resource: Resource) -> Result<Operation> {
     let expected = revision_of(expected_revision(&resource)?);
     let json = json::encode(&mut resource);
-    Ok(Operation::Update {
-        resource,
-        json,
-        expected,
-    })
+    let content = Content::Resource { resource, json };
+    Ok(Operation::Update { content, expected })
 }
 
 /// What is not one of our revisions is not that of the object either; the writer tells whether there is one at all.
 fn revision_of(text: &str) -> u64 {
     text.parse().unwrap_or(u64::MAX)
-}
-
-fn invalid_name(key: &Key) -> Error {
-    let mut problems = Problems::default();
-    let path = tortie_api::Path::ROOT;
-    problems.add(
-        &path.field("metadata"),
-        &key.name,
-        "must not hold a NUL in name or namespace",
-    );
-    Error::Invalid {
-        key: key.clone(),
-        problems,
-    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,15 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use tortie_api::{Kind, Resource};
 
 /// Identifies one object. The namespace is empty for cluster-wide kinds.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Key {
     /// The kind of the object.
+    #[serde(with = "kind_name")]
     pub kind: Kind,
     /// Its namespace, or nothing.
     pub namespace: String,
@@ -16,9 +19,11 @@ pub struct Key {
 }
 
 /// Selects objects of one kind.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Query {
     /// The kind of the objects.
+    #[serde(with = "kind_name")]
     pub kind: Kind,
     /// Only objects of this namespace; `None` for all namespaces and for cluster-wide kinds.
     pub namespace: Option<String>,
@@ -28,7 +33,7 @@ pub struct Query {
 
 /// A state of the datastore, or of one object in it. Only the driver that gave it can tell what it means; it can be
 /// compared for equality and handed back, nothing else.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Revision(pub String);
 
 impl Key {
@@ -122,5 +127,28 @@ impl fmt::Display for Key {
 impl fmt::Display for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// Kinds by their names.
+pub(crate) mod kind_name {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use tortie_api::Kind;
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde calls it with a reference"
+    )]
+    pub(crate) fn serialize<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(kind.as_str())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Kind, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Kind::from_name(&name)
+            .ok_or_else(|| D::Error::custom(format_args!("{name:?} is not the name of a kind")))
     }
 }

@@ -19,6 +19,7 @@ pub mod ipam_names;
 mod json;
 mod key;
 pub mod kubernetes;
+pub mod socket;
 mod store;
 
 pub use client::{Applied, Client};

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use serde::{Deserialize, Serialize};
 use tortie_api::{Kind, Resource};
 
 use crate::error::{Error, Result};
@@ -128,7 +129,8 @@ impl Write {
 }
 
 /// What must be true of an object for its deletion.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Precondition {
     /// It is at this revision.
     pub revision: Option<Revision>,
@@ -148,7 +150,7 @@ pub struct List {
 }
 
 /// A stored value that could not be read as an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invalid {
     /// The key it is stored under.
     pub key: Key,

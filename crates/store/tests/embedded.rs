@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tortie_api::network_set::NetworkSetSpec;
 use tortie_api::{NetworkSet, Resource};
 use tortie_store::contract::Subject;
-use tortie_store::embedded::EmbeddedStore;
+use tortie_store::embedded::{DocumentKey, EmbeddedStore};
 use tortie_store::{Change, Error, Key, Kind, Query, Revision, Store};
 
 /// Tells a child process which store to open.
@@ -36,6 +36,10 @@ fn set(name: &str, nets: usize) -> Resource {
         .map(|index| format!("10.0.{index}.0/24"))
         .collect();
     NetworkSet::new("ns", name, NetworkSetSpec { nets }).into()
+}
+
+fn document_key(name: &str) -> DocumentKey {
+    DocumentKey::new("pods", "ns", name)
 }
 
 /// Runs one of the ignored functions below in a process of its own.
@@ -168,6 +172,9 @@ async fn a_kill_during_writes_loses_nothing_that_was_answered() {
             let key = Key::namespaced(Kind::NetworkSet, "ns", &name);
             let found = NetworkSet::try_from(store.get(&key).await.unwrap()).unwrap();
             assert!(found.spec.nets.len() >= written, "{name}: {written}");
+            let document = store.documents().get(&document_key(&name)).unwrap();
+            let stored: usize = str::from_utf8(&document.json).unwrap().parse().unwrap();
+            assert!(stored >= written, "{name}: {written}, document: {stored}");
         }
         let list = store.list(&Query::all(Kind::NetworkSet)).await.unwrap();
         assert!(list.invalid.is_empty());
@@ -185,12 +192,17 @@ async fn write_until_killed() {
             for round in 0.. {
                 let name = format!("{}-{writer}-{round}", std::process::id());
                 let mut resource = store.create(set(&name, 1)).await.unwrap();
+                let (documents, key) = (store.documents(), document_key(&name));
+                let mut revision = documents.create(key.clone(), *b"1").await.unwrap();
                 for nets in 2..20 {
                     let Resource::NetworkSet(object) = &mut resource else {
                         unreachable!()
                     };
                     object.spec.nets.push(format!("10.1.{nets}.0/24"));
                     resource = store.update(resource).await.unwrap();
+                    let json = nets.to_string().into_bytes();
+                    let updated = documents.update(key.clone(), json, revision).await;
+                    revision = updated.unwrap();
                     writeln!(std::io::stdout(), "wrote {name} {nets}").unwrap();
                 }
             }

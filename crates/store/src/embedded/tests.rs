@@ -142,3 +142,20 @@ async fn a_watch_ends_with_the_store() {
     ));
     assert!(watch.next().await.is_none());
 }
+
+#[tokio::test]
+async fn a_dropped_store_can_be_opened_at_once_although_reads_were_under_way() {
+    let (store, folder) = open(LogLimits::default());
+    let mut large = NetworkSet::new("ns", "large", NetworkSetSpec::default());
+    large.spec.nets = vec!["10.0.0.0/8".to_owned(); 100_000];
+    store.create(large.into()).await.unwrap();
+    let query = Query::all(Kind::NetworkSet);
+    let mut watch = watch(&store, 0).await.unwrap();
+    // Each begins to read on another thread, and is then forgotten.
+    assert!(futures::poll!(watch.next()).is_pending());
+    assert!(futures::poll!(store.list(&query)).is_pending());
+    // Long enough to be in the middle of it.
+    std::thread::sleep(std::time::Duration::from_millis(1));
+    drop(store);
+    EmbeddedStore::open(folder.path().join("store")).unwrap();
+}

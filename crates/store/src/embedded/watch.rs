@@ -5,29 +5,44 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::stream;
+use futures::stream::{self, BoxStream};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::Shared;
 use super::feed::{Batch, Committed};
-use super::file::Replay;
+use super::file::closed;
+use super::reads::Replay;
 use crate::error::{Error, Result};
-use crate::key::{Query, Revision};
-use crate::store::{Change, Event, Watch};
 
 /// How often a quiet watch says how far it has come, so that it can be resumed after the log has
 /// moved on.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(30);
 
-struct State {
+/// What a watch is for, and the form of its events.
+pub(super) trait Selection: Clone + Send + Sync + 'static {
+    /// What it delivers.
+    type Event: Send + 'static;
+
+    /// The event of a change from the log, if it is selected: bytes of the key, and the new state
+    /// unless the object was removed.
+    fn logged(&self, revision: u64, key: &[u8], json: Option<&[u8]>) -> Option<Self::Event>;
+
+    /// The event of a change that was just made, if it is selected.
+    fn committed(&self, change: &Committed) -> Option<Self::Event>;
+
+    /// The event that only says how far the watch has come.
+    fn bookmark(&self, revision: u64) -> Self::Event;
+}
+
+struct State<S: Selection> {
     shared: Weak<Shared>,
-    query: Query,
+    selection: S,
     /// All changes up to this revision are delivered, or in `pending`, or not selected.
     seen: u64,
     source: Source,
     feed: Receiver<Batch>,
-    pending: VecDeque<Event>,
+    pending: VecDeque<S::Event>,
 }
 
 enum Source {
@@ -37,29 +52,29 @@ enum Source {
 }
 
 /// The changes after a revision. The receiver must be older than the check of that revision.
-pub(super) fn stream(
+pub(super) fn stream<S: Selection>(
     shared: Weak<Shared>,
-    query: Query,
+    selection: S,
     after: u64,
     feed: Receiver<Batch>,
-) -> Watch {
+) -> BoxStream<'static, Result<S::Event>> {
     let pending = VecDeque::new();
     let state = State {
         shared,
-        query,
+        selection,
         seen: after,
         source: Source::Log,
         feed,
         pending,
     };
-    stream::unfold(state, async |mut state| {
+    stream::unfold(state, async |mut state: State<S>| {
         state.next().await.map(|event| (event, state))
     })
     .boxed()
 }
 
-impl State {
-    async fn next(&mut self) -> Option<Result<Event>> {
+impl<S: Selection> State<S> {
+    async fn next(&mut self) -> Option<Result<S::Event>> {
         loop {
             if let Some(event) = self.pending.pop_front() {
                 return Some(Ok(event));
@@ -80,8 +95,8 @@ impl State {
     /// and what is in both is told apart by its revision.
     async fn read_log(&mut self) -> Result<()> {
         let shared = self.shared.upgrade().ok_or_else(closed)?;
-        let (query, after) = (self.query.clone(), self.seen);
-        let read = tokio::task::spawn_blocking(move || shared.file.replay(&query, after)).await;
+        let (selection, after) = (self.selection.clone(), self.seen);
+        let read = tokio::task::spawn_blocking(move || shared.file.replay(&selection, after)).await;
         let Replay {
             events,
             seen,
@@ -107,8 +122,8 @@ impl State {
 
     fn take(&mut self, batch: &[Committed]) {
         let new = batch.iter().filter(|change| change.revision > self.seen);
-        let selected = new.filter(|change| self.query.selects(&change.key));
-        self.pending.extend(selected.map(event));
+        let selected = new.filter_map(|change| self.selection.committed(change));
+        self.pending.extend(selected);
         if let Some(last) = batch.last() {
             self.seen = self.seen.max(last.revision);
         }
@@ -119,28 +134,8 @@ impl State {
         let published = self.shared.upgrade().ok_or_else(closed)?.feed.published();
         if self.feed.is_empty() {
             self.seen = self.seen.max(published);
-            let revision = Revision(self.seen.to_string());
-            self.pending.push_back(Event {
-                revision,
-                change: Change::Bookmark,
-            });
+            self.pending.push_back(self.selection.bookmark(self.seen));
         }
         Ok(())
-    }
-}
-
-fn event(change: &Committed) -> Event {
-    let revision = Revision(change.revision.to_string());
-    let change = match &change.resource {
-        Some(resource) => Change::Put((**resource).clone()),
-        None => Change::Delete(change.key.clone()),
-    };
-    Event { revision, change }
-}
-
-fn closed() -> Error {
-    Error::Unavailable {
-        message: "the embedded store was closed".to_owned(),
-        source: None,
     }
 }

@@ -7,12 +7,12 @@ use tokio::sync::{mpsc, oneshot};
 use tortie_api::Resource;
 
 use super::Shared;
-use super::feed::{Committed, Feed};
+use super::feed::{Committed, Feed, State};
 use super::file::{self, LOG, META, OBJECTS};
+use super::keys::AnyKey;
 use super::log::{Entry, LogLimits, LogState};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::json;
-use crate::key::Key;
 
 /// How many writes share a commit at most. Enough to spread the cost of the disk thin, and few
 /// enough that the first of them does not wait noticeably for the last.
@@ -20,21 +20,26 @@ pub(super) const MAX_BATCH: usize = 512;
 
 /// A write on its way.
 pub(super) struct Request {
-    pub(super) key: Key,
-    pub(super) stored_key: Vec<u8>,
-    pub(super) operation: Operation,
-    pub(super) reply: oneshot::Sender<Result<Outcome>>,
+    pub(super) write: Write,
+    pub(super) reply: oneshot::Sender<Answer>,
 }
 
-/// What to write. The JSON is made by the caller, to keep that work off the one writer.
+/// What became of a write.
+pub(super) type Answer = Result<Outcome, Refused>;
+
+/// What is to happen to which object.
+pub(super) struct Write {
+    pub(super) key: AnyKey,
+    /// The bytes of that key.
+    pub(super) stored_key: Vec<u8>,
+    pub(super) operation: Operation,
+}
+
+/// What to write.
 pub(super) enum Operation {
-    Create {
-        resource: Resource,
-        json: Vec<u8>,
-    },
+    Create(Content),
     Update {
-        resource: Resource,
-        json: Vec<u8>,
+        content: Content,
         expected: u64,
     },
     Delete {
@@ -46,56 +51,97 @@ pub(super) enum Operation {
         expected: Option<u64>,
     },
     /// All of these or none; no object is in two of them.
-    Together(Vec<(Key, Vec<u8>, Operation)>),
+    Together(Vec<Write>),
+}
+
+/// The new state. The JSON is made by the caller, to keep that work off the one writer.
+pub(super) enum Content {
+    Resource { resource: Resource, json: Vec<u8> },
+    Document(Arc<[u8]>),
 }
 
 /// What a write did.
 pub(super) enum Outcome {
     Written(Arc<Resource>),
-    /// The state before, and its revision.
+    /// A document got this revision.
+    DocumentWritten(u64),
     Deleted {
+        /// The state before.
         json: Vec<u8>,
+        /// The revision of that state.
         revision: u64,
+        /// The revision of the deletion.
+        deleted_at: u64,
     },
     /// It was as expected.
     Checked,
     All(Vec<Outcome>),
 }
 
+/// Why nothing was written.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// The object is not as it would have to be.
+    Object(AnyKey, Objection),
+    /// Nothing can be written.
+    Failed(Error),
+}
+
+/// What is in the way of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Objection {
+    NotFound,
+    AlreadyExists,
+    Conflict,
+}
+
+// === impl Operation ===
+
 impl Operation {
     /// Why it cannot be carried out on an object at this revision, or on none.
-    fn objection(&self, key: &Key, revision: Option<u64>) -> Option<Error> {
+    fn objection(&self, revision: Option<u64>) -> Option<Objection> {
         match (self, revision) {
-            (Self::Create { .. }, Some(_)) => Some(Error::AlreadyExists(key.clone())),
-            (Self::Update { .. } | Self::Delete { .. }, None) => Some(Error::NotFound(key.clone())),
-            (Self::Update { expected, .. }, Some(revision)) if *expected != revision => {
-                Some(Error::Conflict(key.clone()))
-            }
+            (Self::Create(_), Some(_)) => Some(Objection::AlreadyExists),
+            (Self::Update { .. } | Self::Delete { .. }, None) => Some(Objection::NotFound),
             (
-                Self::Delete {
+                Self::Update { expected, .. }
+                | Self::Delete {
                     revision: Some(expected),
                     ..
                 },
                 Some(revision),
-            ) if *expected != revision => Some(Error::Conflict(key.clone())),
+            ) if *expected != revision => Some(Objection::Conflict),
             (Self::Check { expected }, revision) if *expected != revision => {
-                Some(Error::Conflict(key.clone()))
+                Some(Objection::Conflict)
             }
             _ => None,
         }
     }
 }
 
-impl Outcome {
-    pub(super) fn into_resource(self) -> Resource {
+// === impl Content ===
+
+impl Content {
+    fn json(&self) -> &[u8] {
         match self {
-            Self::Written(resource) => Arc::unwrap_or_clone(resource),
-            _ => unreachable!("creates and updates are answered by `Written`"),
+            Self::Resource { json, .. } => json,
+            Self::Document(json) => json,
         }
     }
 }
 
-type Reply = (oneshot::Sender<Result<Outcome>>, Result<Outcome>);
+// === impl Outcome ===
+
+impl Outcome {
+    pub(super) fn into_resource(self) -> Resource {
+        match self {
+            Self::Written(resource) => Arc::unwrap_or_clone(resource),
+            _ => unreachable!("creates and updates of resources are answered by `Written`"),
+        }
+    }
+}
+
+type Reply = (oneshot::Sender<Answer>, Answer);
 
 /// The tables of one transaction and the numbers that go with them.
 struct Batch<'txn> {
@@ -131,17 +177,18 @@ pub(super) fn run(
 
 /// Why a batch was not committed, and whom to tell.
 struct Failed {
-    replies: Vec<oneshot::Sender<Result<Outcome>>>,
+    replies: Vec<oneshot::Sender<Answer>>,
     error: redb::Error,
 }
 
 /// Nothing of the batch was stored: all who wait are told the same.
-fn fail(shared: &Shared, replies: Vec<oneshot::Sender<Result<Outcome>>>, error: &redb::Error) {
+fn fail(shared: &Shared, replies: Vec<oneshot::Sender<Answer>>, error: &redb::Error) {
     let path = shared.file.path().display();
     tracing::error!(%path, error = error as &dyn std::error::Error, "cannot write the store");
     for reply in replies {
         let message = format!("cannot write {path}; make room or replace the disk, then restart");
-        let _ = reply.send(Err(Error::unavailable(message, error.to_string())));
+        let error = Error::unavailable(message, error.to_string());
+        let _ = reply.send(Err(Refused::Failed(error)));
     }
 }
 
@@ -153,19 +200,13 @@ fn commit(
 ) -> Result<(LogState, Vec<Reply>, Vec<Committed>), Failed> {
     let mut replies = Vec::with_capacity(requests.len());
     let mut outcomes = Vec::with_capacity(requests.len());
-    let mut operations = Vec::with_capacity(requests.len());
-    for Request {
-        key,
-        stored_key,
-        operation,
-        reply,
-    } in requests.drain(..)
-    {
+    let mut writes = Vec::with_capacity(requests.len());
+    for Request { write, reply } in requests.drain(..) {
         replies.push(reply);
-        operations.push((key, stored_key, operation));
+        writes.push(write);
     }
     match shared.file.begin_write().and_then(|txn| {
-        let (state, changes) = apply(&txn, &shared.feed, state, limits, operations, &mut outcomes)?;
+        let (state, changes) = apply(&txn, &shared.feed, state, limits, writes, &mut outcomes)?;
         if changes.is_empty() {
             txn.abort()?;
         } else {
@@ -184,8 +225,8 @@ fn apply(
     feed: &Feed,
     state: LogState,
     limits: LogLimits,
-    operations: Vec<(Key, Vec<u8>, Operation)>,
-    outcomes: &mut Vec<Result<Outcome>>,
+    writes: Vec<Write>,
+    outcomes: &mut Vec<Answer>,
 ) -> Result<(LogState, Vec<Committed>), redb::Error> {
     let mut batch = Batch {
         objects: txn.open_table(OBJECTS)?,
@@ -194,8 +235,8 @@ fn apply(
         state,
         changes: Vec::new(),
     };
-    for (key, stored_key, operation) in operations {
-        outcomes.push(batch.apply_one(key, &stored_key, operation)?);
+    for write in writes {
+        outcomes.push(batch.apply_one(write)?);
     }
     let Batch {
         mut log,
@@ -220,25 +261,25 @@ fn apply(
 
 impl Batch<'_> {
     /// The outer error is of the disk and ends the batch, the inner one is of this operation.
-    fn apply_one(
-        &mut self,
-        key: Key,
-        stored_key: &[u8],
-        operation: Operation,
-    ) -> Result<Result<Outcome>, redb::Error> {
-        if let Operation::Together(operations) = operation {
-            return self.apply_all(operations);
+    fn apply_one(&mut self, write: Write) -> Result<Answer, redb::Error> {
+        let Write {
+            key,
+            stored_key,
+            operation,
+        } = write;
+        if let Operation::Together(writes) = operation {
+            return self.apply_all(writes);
         }
-        let revision = self.revision_of(stored_key)?;
-        if let Some(error) = operation.objection(&key, revision) {
-            return Ok(Err(error));
+        let revision = self.revision_of(&stored_key)?;
+        if let Some(objection) = operation.objection(revision) {
+            return Ok(Err(Refused::Object(key, objection)));
         }
         match operation {
-            Operation::Create { resource, json } | Operation::Update { resource, json, .. } => {
-                self.put(key, stored_key, resource, &json).map(Ok)
+            Operation::Create(content) | Operation::Update { content, .. } => {
+                self.put(key, &stored_key, content).map(Ok)
             }
             Operation::Delete { uid, .. } => {
-                self.delete(key, stored_key, revision.unwrap_or_default(), uid)
+                self.delete(key, &stored_key, revision.unwrap_or_default(), uid)
             }
             Operation::Check { .. } | Operation::Together(_) => Ok(Ok(Outcome::Checked)),
         }
@@ -246,21 +287,18 @@ impl Batch<'_> {
 
     /// Looks at all conditions before it writes anything. None of the operations has a condition that shows only later: a
     /// deletion among them names no UID.
-    fn apply_all(
-        &mut self,
-        operations: Vec<(Key, Vec<u8>, Operation)>,
-    ) -> Result<Result<Outcome>, redb::Error> {
-        for (key, stored_key, operation) in &operations {
-            let revision = self.revision_of(stored_key)?;
-            if let Some(error) = operation.objection(key, revision) {
-                return Ok(Err(error));
+    fn apply_all(&mut self, writes: Vec<Write>) -> Result<Answer, redb::Error> {
+        for write in &writes {
+            let revision = self.revision_of(&write.stored_key)?;
+            if let Some(objection) = write.operation.objection(revision) {
+                return Ok(Err(Refused::Object(write.key.clone(), objection)));
             }
         }
-        let mut outcomes = Vec::with_capacity(operations.len());
-        for (key, stored_key, operation) in operations {
-            match self.apply_one(key, &stored_key, operation)? {
+        let mut outcomes = Vec::with_capacity(writes.len());
+        for write in writes {
+            match self.apply_one(write)? {
                 Ok(outcome) => outcomes.push(outcome),
-                Err(error) => return Ok(Err(error)),
+                Err(refused) => return Ok(Err(refused)),
             }
         }
         Ok(Ok(Outcome::All(outcomes)))
@@ -275,67 +313,83 @@ impl Batch<'_> {
 
     fn delete(
         &mut self,
-        key: Key,
+        key: AnyKey,
         stored_key: &[u8],
         revision: u64,
         uid: Option<String>,
-    ) -> Result<Result<Outcome>, redb::Error> {
+    ) -> Result<Answer, redb::Error> {
         let value = self.objects.get(stored_key)?;
         let json = value
             .map(|value| file::split(value.value()).1.to_vec())
             .unwrap_or_default();
         if uid.is_some_and(|uid| uid != json::uid(&json)) {
-            return Ok(Err(Error::Conflict(key)));
+            return Ok(Err(Refused::Object(key, Objection::Conflict)));
         }
         self.objects.remove(stored_key)?;
-        self.record(key, stored_key, None, None)?;
-        Ok(Ok(Outcome::Deleted { json, revision }))
+        let deleted_at = self.record(key, stored_key, State::Removed, None)?;
+        Ok(Ok(Outcome::Deleted {
+            json,
+            revision,
+            deleted_at,
+        }))
     }
 
     fn put(
         &mut self,
-        key: Key,
+        key: AnyKey,
         stored_key: &[u8],
-        mut resource: Resource,
-        json: &[u8],
+        content: Content,
     ) -> Result<Outcome, redb::Error> {
         let revision = self.state.revision() + 1;
-        resource.metadata_mut().resource_version = revision.to_string();
-        let resource = Arc::new(resource);
-        self.objects
-            .insert(stored_key, file::join(revision, json).as_slice())?;
+        let value = file::join(revision, content.json());
+        self.objects.insert(stored_key, value.as_slice())?;
         // Who begins to watch from now on reads the log; so the writer gets back the only copy.
-        let for_feed = self
-            .feed
-            .is_watched(key.kind)
-            .then(|| Arc::clone(&resource));
-        self.record(key, stored_key, for_feed, Some(json))?;
-        Ok(Outcome::Written(resource))
+        let is_watched = self.feed.is_watched(&key.topic());
+        match content {
+            Content::Resource { mut resource, json } => {
+                resource.metadata_mut().resource_version = revision.to_string();
+                let resource = Arc::new(resource);
+                let state = if is_watched {
+                    State::Resource(Arc::clone(&resource))
+                } else {
+                    State::OnlyInLog
+                };
+                self.record(key, stored_key, state, Some(&json))?;
+                Ok(Outcome::Written(resource))
+            }
+            Content::Document(json) => {
+                let state = if is_watched {
+                    State::Document(Arc::clone(&json))
+                } else {
+                    State::OnlyInLog
+                };
+                self.record(key, stored_key, state, Some(&json))?;
+                Ok(Outcome::DocumentWritten(revision))
+            }
+        }
     }
 
-    /// Enters a change into the log, under the next revision.
+    /// Enters a change into the log, under the next revision, which it gives.
     fn record(
         &mut self,
-        key: Key,
+        key: AnyKey,
         stored_key: &[u8],
-        resource: Option<Arc<Resource>>,
+        state: State,
         json: Option<&[u8]>,
-    ) -> Result<(), redb::Error> {
-        let is_only_in_log = json.is_some() && resource.is_none();
+    ) -> Result<u64, redb::Error> {
         let entry = Entry {
             key: stored_key,
             json,
-        }
-        .to_bytes();
+        };
+        let entry = entry.to_bytes();
         let revision = self.state.added(entry.len());
         self.log.insert(revision, entry.as_slice())?;
         self.changes.push(Committed {
             revision,
             key,
-            resource,
+            state,
             bytes: entry.len(),
-            is_only_in_log,
         });
-        Ok(())
+        Ok(revision)
     }
 }

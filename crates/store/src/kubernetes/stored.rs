@@ -40,6 +40,8 @@ pub(super) fn decode(group: Group, kind: Kind, object: &Value) -> Result<Resourc
         Kind::BlockAffinity if group == Group::V1 => decode_affinity(object)?,
         _ => Resource::decode_stored(kind, object).map_err(|error| error.to_string())?,
     };
+    // Kubernetes' own business, and as large as the rest.
+    resource.metadata_mut().managed_fields = None;
     if group == Group::V1 {
         let metadata = resource.metadata_mut();
         *metadata = v1_metadata::from_stored(std::mem::take(metadata))?;

@@ -1,0 +1,218 @@
+//! Everything that reads the file.
+
+use std::sync::Arc;
+
+use redb::ReadTransaction;
+use tortie_api::{Kind, Resource};
+
+use super::documents::{Document, DocumentKey};
+use super::file::{LOG, META, OBJECTS, StoreFile, split};
+use super::keys;
+use super::log::{Entry, LogState};
+use super::watch::Selection;
+use crate::error::{Error, Result};
+use crate::json;
+use crate::key::{Key, Query, Revision};
+use crate::store::{Invalid, List};
+
+/// Names of affinities hold the whole name of an owner up to here: 253 less the longest network and a dash.
+const MAX_WHOLE_OWNER: usize = 253 - 50;
+
+/// How much of what it selects a replay reads before it hands that over.
+const REPLAY_BYTES: usize = 1 << 20;
+
+/// A part of the change log.
+pub(super) struct Replay<E> {
+    /// What of it is selected.
+    pub(super) events: Vec<E>,
+    /// The revision it goes up to.
+    pub(super) seen: u64,
+    /// Whether that is the end of the log.
+    pub(super) at_end: bool,
+}
+
+// === impl StoreFile ===
+
+impl StoreFile {
+    /// Reads one object.
+    pub(super) fn get(&self, key: &Key) -> Result<Resource> {
+        let not_found = || Error::NotFound(key.clone());
+        let stored_key = keys::encode(key).ok_or_else(not_found)?;
+        let (revision, json) = self.value(&stored_key)?.ok_or_else(not_found)?;
+        json::decode(key.kind, &json, revision.to_string())
+            .map_err(|reason| Error::message(format!("{key} cannot be read: {reason}")))
+    }
+
+    /// The revision and the JSON under a key.
+    pub(super) fn value(&self, stored_key: &[u8]) -> Result<Option<(u64, Arc<[u8]>)>> {
+        self.read(|txn| {
+            let value = txn.open_table(OBJECTS)?.get(stored_key)?;
+            Ok(value.map(|value| {
+                let (revision, json) = split(value.value());
+                (revision, json.into())
+            }))
+        })
+    }
+
+    /// At which revisions objects are; none where there is no such object.
+    pub(super) fn revisions(&self, keys: &[Key]) -> Result<Vec<Option<Revision>>> {
+        self.read(|txn| {
+            let objects = txn.open_table(OBJECTS)?;
+            let mut all = Vec::with_capacity(keys.len());
+            for key in keys {
+                let stored_key = keys::encode(key).unwrap_or_default();
+                let value = objects.get(stored_key.as_slice())?;
+                all.push(value.map(|value| Revision(split(value.value()).0.to_string())));
+            }
+            Ok(all)
+        })
+    }
+
+    /// Reads all objects that a query selects, with the revision of the state they are of.
+    pub(super) fn list(&self, query: &Query) -> Result<List> {
+        self.list_under(query, &keys::prefix(query))
+    }
+
+    /// Reads the affinities of one owner, whose names start with its own unless that is too long to be part of a name.
+    pub(super) fn list_affinities(&self, owner: &str) -> Result<List> {
+        let query = Query::all(Kind::BlockAffinity);
+        let mut prefix = keys::prefix(&query);
+        if owner.len() < MAX_WHOLE_OWNER {
+            prefix.extend_from_slice(owner.as_bytes());
+            prefix.push(b'-');
+        }
+        let mut list = self.list_under(&query, &prefix)?;
+        list.items.retain(|item| match item {
+            Resource::BlockAffinity(affinity) => affinity.spec.node == owner,
+            _ => false,
+        });
+        Ok(list)
+    }
+
+    fn list_under(&self, query: &Query, prefix: &[u8]) -> Result<List> {
+        let (mut items, mut invalid) = (Vec::new(), Vec::new());
+        let at = self.scan(prefix, |stored_key, revision, json| {
+            let key = keys::decode(stored_key).filter(|key| query.selects(key));
+            if let Some(key) = key {
+                match json::decode(key.kind, json, revision.to_string()) {
+                    Ok(resource) => items.push(resource),
+                    Err(reason) => invalid.push(Invalid { key, reason }),
+                }
+            }
+        })?;
+        Ok(List {
+            items,
+            invalid,
+            revision: Revision(at.to_string()),
+        })
+    }
+
+    /// Reads all documents of a collection, perhaps of one namespace only, with the revision of the state they are of.
+    pub(super) fn list_documents(
+        &self,
+        collection: &Arc<str>,
+        namespace: Option<&str>,
+    ) -> Result<(Vec<Document>, u64)> {
+        let prefix = keys::document_prefix(collection, namespace);
+        let mut documents = Vec::new();
+        let at = self.scan(&prefix, |stored_key, revision, json| {
+            if let Some(key) = keys::decode_document(collection, stored_key) {
+                documents.push(Document {
+                    key,
+                    revision,
+                    json: json.into(),
+                });
+            }
+        })?;
+        Ok((documents, at))
+    }
+
+    /// Reads one document.
+    pub(super) fn document(
+        &self,
+        key: &DocumentKey,
+        stored_key: &[u8],
+    ) -> Result<Option<Document>> {
+        let value = self.value(stored_key)?;
+        Ok(value.map(|(revision, json)| Document {
+            key: key.clone(),
+            revision,
+            json,
+        }))
+    }
+
+    /// Shows key, revision and JSON of everything under a prefix, in order, and gives the revision of that state.
+    fn scan(&self, prefix: &[u8], mut show: impl FnMut(&[u8], u64, &[u8])) -> Result<u64> {
+        self.read(|txn| {
+            let at = LogState::load(&txn.open_table(META)?, &txn.open_table(LOG)?)?.revision();
+            for item in txn.open_table(OBJECTS)?.range(prefix..)? {
+                let (stored_key, value) = item?;
+                if !stored_key.value().starts_with(prefix) {
+                    break;
+                }
+                let (revision, json) = split(value.value());
+                show(stored_key.value(), revision, json);
+            }
+            Ok(at)
+        })
+    }
+
+    /// The extent of the change log, and with it the last revision.
+    pub(super) fn log_state(&self) -> Result<LogState> {
+        self.read(|txn| LogState::load(&txn.open_table(META)?, &txn.open_table(LOG)?))
+    }
+
+    /// Fails if the log does not hold every change after this revision.
+    pub(super) fn check_watchable(&self, after: u64) -> Result<()> {
+        if self.log_state()?.covers(after) {
+            Ok(())
+        } else {
+            Err(Error::Gone(after.to_string()))
+        }
+    }
+
+    /// Reads a part of the log after a revision.
+    pub(super) fn replay<S: Selection>(
+        &self,
+        selection: &S,
+        after: u64,
+    ) -> Result<Replay<S::Event>> {
+        let replay = self.read(|txn| read_log(txn, selection, after))?;
+        replay.ok_or_else(|| Error::Gone(after.to_string()))
+    }
+}
+
+/// None if the log no longer holds what comes after the revision.
+fn read_log<S: Selection>(
+    txn: &ReadTransaction,
+    selection: &S,
+    after: u64,
+) -> Result<Option<Replay<S::Event>>, redb::Error> {
+    let log = txn.open_table(LOG)?;
+    let state = LogState::load(&txn.open_table(META)?, &log)?;
+    if !state.covers(after) {
+        return Ok(None);
+    }
+    let mut replay = Replay {
+        events: Vec::new(),
+        seen: after,
+        at_end: true,
+    };
+    let mut bytes = 0;
+    for item in log.range(after + 1..)? {
+        if bytes > REPLAY_BYTES {
+            replay.at_end = false;
+            break;
+        }
+        let (revision, entry) = item?;
+        replay.seen = revision.value();
+        let Some(Entry { key, json }) = Entry::from_bytes(entry.value()) else {
+            continue;
+        };
+        if let Some(event) = selection.logged(revision.value(), key, json) {
+            bytes += entry.value().len();
+            replay.events.push(event);
+        }
+    }
+    Ok(Some(replay))
+}
