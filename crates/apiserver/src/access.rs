@@ -1,103 +1,206 @@
 //! Who may do what.
 
+pub mod delegated;
+mod identity;
+mod local;
+pub mod tiers;
+
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
-use axum::extract::Request;
-use axum::http::header;
-use sha2::{Digest as _, Sha256};
+use axum::http::request::Parts;
+
+pub use self::identity::user_of_certificate;
+pub use self::local::TokenAccess;
+pub(crate) use self::local::bearer_token;
 
 use crate::failure::{Failure, Reason, Result};
-use crate::registry::ResourceType;
+
+/// The group of those who may do everything.
+pub const ADMINISTRATORS: &str = "system:masters";
+
+/// The group of all who have shown who they are.
+pub const AUTHENTICATED: &str = "system:authenticated";
 
 /// Who asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct User {
     /// The name.
     pub name: String,
+    /// What tells it from others of the same name, at other times; perhaps empty.
+    pub uid: String,
     /// The groups that it is in.
     pub groups: Vec<String>,
+    /// What else is known of it.
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 /// What somebody wants to do with objects.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes<'a> {
     /// Such as `get` or `deletecollection`.
-    pub verb: &'static str,
-    /// The type.
-    pub of: &'a ResourceType,
+    pub verb: &'a str,
+    /// The group of the resource.
+    pub group: &'a str,
+    /// The version of the resource.
+    pub version: &'a str,
+    /// The plural of the resource.
+    pub resource: &'a str,
+    /// The part of the object, such as `status`; empty for the whole.
+    pub subresource: &'a str,
     /// The namespace, if one is named.
     pub namespace: Option<&'a str>,
     /// The object, if one is named.
     pub name: Option<&'a str>,
-    /// Whether the observed state is meant.
-    pub is_status: bool,
+}
+
+/// Decides what somebody may do. A refusal is a failure with the reason [`Reason::Forbidden`].
+#[async_trait]
+pub trait Authorize: Send + Sync {
+    /// Whether somebody may do something with objects.
+    async fn authorize(&self, user: &User, attributes: &Attributes<'_>) -> Result<()>;
+
+    /// Whether somebody may read a document about the API, or about the state of the server.
+    async fn authorize_path(&self, user: &User, path: &str) -> Result<()>;
 }
 
 /// Decides who somebody is and what that one may do.
 #[async_trait]
-pub trait Access: Send + Sync {
+pub trait Access: Authorize {
     /// Who sends a request.
-    fn identify(&self, request: &Request) -> Result<User>;
+    async fn identify(&self, request: &Parts) -> Result<User>;
 
-    /// Whether somebody may do something with objects.
-    async fn authorize(&self, user: &User, attributes: &Attributes<'_>) -> Result<()>;
-
-    /// Whether somebody may read a document about the API.
-    async fn authorize_path(&self, user: &User, path: &str) -> Result<()>;
+    /// Whether everybody may know whether the server is ready. Whether it is alive, everybody may know.
+    fn tells_readiness(&self) -> bool {
+        true
+    }
 }
 
-/// Access for those who know one secret token, who may do everything: a machine of one's own.
-#[derive(Clone)]
-pub struct TokenAccess {
-    /// Its hash, so that comparing takes the same time whatever is given.
-    token: [u8; 32],
-}
-
-/// The group of those who may do everything.
-pub const ADMINISTRATORS: &str = "system:masters";
-
-impl TokenAccess {
-    /// Lets in who knows this token.
-    pub fn new(token: &str) -> Self {
+impl User {
+    /// Who may do everything.
+    pub fn administrator() -> Self {
         Self {
-            token: Sha256::digest(token).into(),
+            name: "kubernetes-admin".to_owned(),
+            groups: vec![ADMINISTRATORS.to_owned(), AUTHENTICATED.to_owned()],
+            ..Self::default()
         }
+    }
+
+    /// Who has not shown anything.
+    pub fn anonymous() -> Self {
+        Self {
+            name: "system:anonymous".to_owned(),
+            groups: vec!["system:unauthenticated".to_owned()],
+            ..Self::default()
+        }
+    }
+
+    /// Whether this one may do everything.
+    pub fn is_administrator(&self) -> bool {
+        self.groups.iter().any(|group| group == ADMINISTRATORS)
+    }
+
+    /// The same, in the group of all who have shown who they are.
+    #[must_use]
+    pub fn authenticated(mut self) -> Self {
+        if self.groups.iter().all(|group| group != AUTHENTICATED) {
+            self.groups.push(AUTHENTICATED.to_owned());
+        }
+        self
     }
 }
 
-#[async_trait]
-impl Access for TokenAccess {
-    fn identify(&self, request: &Request) -> Result<User> {
-        let given = request.headers().get(header::AUTHORIZATION);
-        let given = given.and_then(|given| given.to_str().ok()?.strip_prefix("Bearer "));
-        let hash: Option<[u8; 32]> = given.map(|given| Sha256::digest(given.trim()).into());
-        if hash != Some(self.token) {
-            return Err(Failure::new(Reason::Unauthorized, "Unauthorized"));
-        }
-        Ok(User {
-            name: "kubernetes-admin".to_owned(),
-            groups: vec![ADMINISTRATORS.to_owned()],
-        })
-    }
+/// It is not known who asks.
+pub fn unauthorized() -> Failure {
+    Failure::new(Reason::Unauthorized, "Unauthorized")
+}
 
-    async fn authorize(&self, user: &User, attributes: &Attributes<'_>) -> Result<()> {
-        if user.groups.iter().any(|group| group == ADMINISTRATORS) {
-            return Ok(());
-        }
-        let Attributes { verb, of, name, .. } = attributes;
-        let what = format!(
-            "is forbidden: User {:?} cannot {verb} resource {:?} in API group {:?}",
-            user.name, of.plural, of.group
+/// A refusal that is about an object of a resource, or about the resource if there is no name.
+pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Failure {
+    let mut failure = Failure::about(Reason::Forbidden, group, resource, name, "");
+    let about = match (resource, name) {
+        ("", _) => String::new(),
+        (_, "") => format!("{resource}.{group} is "),
+        _ => format!("{}is ", failure.message),
+    };
+    failure.message = format!("{about}forbidden: {why}");
+    failure
+}
+
+/// The refusal of what the attributes say, in Kubernetes' words.
+pub fn denied(user: &User, attributes: &Attributes<'_>, reason: &str) -> Failure {
+    let Attributes {
+        verb,
+        group,
+        resource,
+        subresource,
+        namespace,
+        name,
+        ..
+    } = *attributes;
+    let slash = if subresource.is_empty() { "" } else { "/" };
+    let scope = match namespace {
+        Some(namespace) => format!("in the namespace {namespace:?}"),
+        None => "at the cluster scope".to_owned(),
+    };
+    let colon = if reason.is_empty() { "" } else { ": " };
+    let why = format!(
+        "User {:?} cannot {verb} resource \"{resource}{slash}{subresource}\" in API group {group:?} {scope}{colon}{reason}",
+        user.name
+    );
+    forbidden(group, resource, name.unwrap_or_default(), &why)
+}
+
+/// The refusal of a document, in Kubernetes' words.
+pub fn denied_path(user: &User, path: &str, reason: &str) -> Failure {
+    let colon = if reason.is_empty() { "" } else { ": " };
+    let why = format!(
+        "User {:?} cannot get path {path:?}{colon}{reason}",
+        user.name
+    );
+    forbidden("", "", "", &why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_read_as_those_of_kubernetes() {
+        let user = User {
+            name: "ann".to_owned(),
+            ..User::default()
+        };
+        let attributes = Attributes {
+            verb: "get",
+            group: "projectcalico.org",
+            version: "v3",
+            resource: "networkpolicies",
+            subresource: "",
+            namespace: Some("shop"),
+            name: Some("web"),
+        };
+        assert_eq!(
+            denied(&user, &attributes, "").message,
+            "networkpolicies.projectcalico.org \"web\" is forbidden: User \"ann\" cannot get resource \
+             \"networkpolicies\" in API group \"projectcalico.org\" in the namespace \"shop\""
         );
-        Err(Failure::about(
-            Reason::Forbidden,
-            of.group,
-            of.plural,
-            name.unwrap_or_default(),
-            what,
-        ))
-    }
-
-    async fn authorize_path(&self, _: &User, _: &str) -> Result<()> {
-        Ok(())
+        let attributes = Attributes {
+            verb: "list",
+            resource: "tiers",
+            subresource: "status",
+            namespace: None,
+            name: None,
+            ..attributes
+        };
+        assert_eq!(
+            denied(&user, &attributes, "because").message,
+            "tiers.projectcalico.org is forbidden: User \"ann\" cannot list resource \"tiers/status\" in API group \
+             \"projectcalico.org\" at the cluster scope: because"
+        );
+        assert_eq!(
+            denied_path(&user, "/readyz", "").message,
+            "forbidden: User \"ann\" cannot get path \"/readyz\""
+        );
     }
 }

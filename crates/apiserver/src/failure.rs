@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use tortie_api::Problems;
 
+use crate::registry::ResourceType;
+
 /// [`std::result::Result`] with a [`Failure`].
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -160,6 +162,30 @@ impl Failure {
         group.clone_into(&mut failure.details.group);
         resource.clone_into(&mut failure.details.kind);
         failure
+    }
+
+    /// There is no such object.
+    pub fn not_found(of: &ResourceType, name: &str) -> Self {
+        Self::about(Reason::NotFound, of.group, of.plural, name, "not found")
+    }
+
+    /// There is such an object.
+    pub fn already_exists(of: &ResourceType, name: &str) -> Self {
+        Self::about(Reason::AlreadyExists, of.group, of.plural, name, "already exists")
+    }
+
+    /// An object is not as the client thinks.
+    pub fn conflict(of: &ResourceType, name: &str, why: impl std::fmt::Display) -> Self {
+        let mut failure = Self::about(Reason::Conflict, of.group, of.plural, name, "");
+        let object = failure.message.trim_end();
+        failure.message = format!("Operation cannot be fulfilled on {object}: {why}");
+        failure
+    }
+
+    /// Somebody else has changed an object in between.
+    pub fn modified(of: &ResourceType, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(of, name, why)
     }
 
     /// An object that breaks rules.

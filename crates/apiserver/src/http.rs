@@ -2,28 +2,29 @@
 
 mod accept;
 mod body;
+mod objects;
 mod reply;
 mod stream;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use self::accept::Accept;
-use crate::access::{Access, Attributes, User};
+use self::objects::Asked;
+use crate::access::Access;
 use crate::discovery::{self, Aggregation};
 use crate::failure::{Failure, Reason, Result};
 use crate::openapi;
-use crate::options::{Query, WriteOptions};
-use crate::patch::Patch;
-use crate::path::{Health, Objects, Target};
-use crate::registry::ResourceType;
-use crate::service::{Body, Deleted, Service, Write};
+use crate::options::Query;
+use crate::path::{Health, Target};
+use crate::service::Service;
 
 /// How long an answer may take, other than a watch.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -33,27 +34,31 @@ pub struct Api {
     service: Arc<Service>,
     access: Arc<dyn Access>,
     documents: Documents,
+    /// Whether watches have to end, because the server does.
+    closing: watch::Sender<bool>,
 }
 
-/// What never changes, made once.
+/// What never changes, made when somebody asks for it: most clients never do.
+#[derive(Default)]
 struct Documents {
-    v2: openapi::V2,
-    v3: openapi::V3,
+    v2: OnceLock<openapi::V2>,
+    v3: OnceLock<openapi::V3>,
 }
 
 impl Api {
     /// Serves objects to those who may have them.
     pub fn new(service: Arc<Service>, access: Arc<dyn Access>) -> Arc<Self> {
-        let registry = service.registry();
-        let documents = Documents {
-            v2: openapi::v2(registry),
-            v3: openapi::v3(registry),
-        };
         Arc::new(Self {
             service,
             access,
-            documents,
+            documents: Documents::default(),
+            closing: watch::Sender::new(false),
         })
+    }
+
+    /// Ends all watches, which would go on for ever. Whoever watches comes back, then to another server.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
     }
 
     /// What a server runs.
@@ -83,28 +88,40 @@ impl Api {
         let Some(target) = Target::parse(request.uri().path()) else {
             return Err(not_found());
         };
-        if let Target::Health(health) = target {
+        let (parts, body) = request.into_parts();
+        refuse_impersonation(&parts.headers)?;
+        if let Target::Health(health) = target
+            && (health == Health::Alive || self.access.tells_readiness())
+        {
             return self.health(health).await;
         }
-        let user = self.access.identify(&request)?;
-        let query = Query::parse(request.uri().query().unwrap_or_default());
-        let headers = request.headers();
-        let accept = Accept::parse(headers);
+        let user = self.access.identify(&parts).await?;
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        let accept = Accept::parse(&parts.headers);
         match target {
             Target::Objects(objects) => {
                 let found = self.service.registry();
                 let found = found.find(&objects.group, &objects.version, &objects.resource);
                 let of = found.ok_or_else(not_found)?;
-                self.objects(of, &objects, &user, &query, &accept, request)
-                    .await
+                let asked = Asked {
+                    of,
+                    target: &objects,
+                    user: &user,
+                    query: &query,
+                    accept: &accept,
+                };
+                self.objects(asked, Request::from_parts(parts, body)).await
             }
             other => {
-                if !matches!(*request.method(), Method::GET | Method::HEAD) {
-                    return Err(method_not_allowed(request.method()));
+                if !matches!(parts.method, Method::GET | Method::HEAD) {
+                    return Err(method_not_allowed(&parts.method));
                 }
-                let path = request.uri().path();
+                let path = parts.uri.path();
                 self.access.authorize_path(&user, path).await?;
-                self.document(other, &accept, headers)
+                match other {
+                    Target::Health(health) => self.health(health).await,
+                    other => self.document(other, &accept, &parts.headers),
+                }
             }
         }
     }
@@ -139,21 +156,19 @@ impl Api {
                 discovery::resources(registry, &group, &version)
             }
             Target::OpenApiV2 => {
-                let v2 = &self.documents.v2;
+                let v2 = self.documents.v2.get_or_init(|| openapi::v2(registry));
                 return Ok(match accept.openapi_protobuf() {
                     Some(media_type) => reply::document(&v2.protobuf, media_type, headers),
                     None => reply::document(&v2.json, reply::JSON, headers),
                 });
             }
             Target::OpenApiV3 => {
-                return Ok(reply::document(
-                    &self.documents.v3.index,
-                    reply::JSON,
-                    headers,
-                ));
+                let v3 = self.documents.v3.get_or_init(|| openapi::v3(registry));
+                return Ok(reply::document(&v3.index, reply::JSON, headers));
             }
             Target::OpenApiV3Group { group, version } => {
-                let document = self.documents.v3.group(&group, &version);
+                let v3 = self.documents.v3.get_or_init(|| openapi::v3(registry));
+                let document = v3.group(&group, &version);
                 let document = document.ok_or_else(not_found)?;
                 return Ok(reply::document(document, reply::JSON, headers));
             }
@@ -162,174 +177,16 @@ impl Api {
         };
         Ok(reply::json(StatusCode::OK, &found.ok_or_else(not_found)?))
     }
-
-    async fn objects(
-        &self,
-        of: &ResourceType,
-        target: &Objects,
-        user: &User,
-        query: &Query,
-        accept: &Accept,
-        request: Request,
-    ) -> Result<Response> {
-        let namespace = namespace_of(of, target)?;
-        let is_status = match target.subresource.as_deref() {
-            None => false,
-            Some("status") if of.has_status => true,
-            Some(_) => return Err(not_found()),
-        };
-        let verb = verb(request.method(), target.name.is_some(), query)?;
-        let attributes = Attributes {
-            verb,
-            of,
-            namespace,
-            name: target.name.as_deref(),
-            is_status,
-        };
-        self.access.authorize(user, &attributes).await?;
-        let view = accept.view(query)?;
-        match (verb, &target.name) {
-            ("get", Some(name)) => {
-                let object = self.service.get(of, namespace, name).await?;
-                Ok(view.object(of, StatusCode::OK, &object))
-            }
-            ("watch", _) => {
-                let mut options = query.list_options(of)?;
-                if let Some(name) = &target.name {
-                    options.fields = options.fields.and_name(name);
-                }
-                let watching = self.service.watch(of, namespace, &options).await?;
-                Ok(stream::response(watching, view, options.timeout))
-            }
-            ("list", _) => {
-                let options = query.list_options(of)?;
-                let page = self.service.list(of, namespace, &options).await?;
-                Ok(view.list(of, &page))
-            }
-            ("deletecollection", _) => {
-                let selected = query.list_options(of)?;
-                let options = body::delete_options(request, query).await?;
-                let deleted = self
-                    .service
-                    .delete_all(of, namespace, &selected, &options)
-                    .await?;
-                Ok(view.deleted_all(of, &deleted))
-            }
-            ("delete", Some(name)) => {
-                let options = body::delete_options(request, query).await?;
-                let deleted = self.service.delete(of, namespace, name, &options).await?;
-                Ok(match &deleted {
-                    Deleted::Gone(object) => accept::View::gone(of, name, object),
-                    Deleted::Marked(object) => view.object(of, StatusCode::OK, object),
-                })
-            }
-            (_, name) => {
-                let options = query.write_options()?;
-                let agent = agent(request.headers());
-                let write = Write {
-                    of,
-                    namespace,
-                    is_status,
-                    options: &options,
-                    agent: &agent,
-                };
-                self.write(write, verb, name.as_deref(), view, request)
-                    .await
-            }
-        }
-    }
-
-    async fn write(
-        &self,
-        write: Write<'_>,
-        verb: &str,
-        name: Option<&str>,
-        view: accept::View,
-        request: Request,
-    ) -> Result<Response> {
-        let (media_type, bytes) = body::read(request).await?;
-        match (verb, name) {
-            ("create", None) => {
-                let object = body::object(&media_type, &bytes)?;
-                let created = self.service.create(write, object).await?;
-                Ok(view.object(write.of, StatusCode::CREATED, &created))
-            }
-            ("update", Some(name)) => {
-                let body = Body::Whole(body::object(&media_type, &bytes)?);
-                let (changed, _) = self.service.change(write, name, &body).await?;
-                Ok(view.object(write.of, StatusCode::OK, &changed))
-            }
-            ("patch", Some(name)) => {
-                let body = patch_body(write.options, &media_type, &bytes)?;
-                let (changed, is_new) = self.service.change(write, name, &body).await?;
-                let code = if is_new {
-                    StatusCode::CREATED
-                } else {
-                    StatusCode::OK
-                };
-                Ok(view.object(write.of, code, &changed))
-            }
-            _ => Err(Failure::new(
-                Reason::MethodNotAllowed,
-                "the server does not allow this method on the requested resource",
-            )),
-        }
-    }
 }
 
-fn patch_body(options: &WriteOptions, media_type: &str, bytes: &[u8]) -> Result<Body> {
-    if !matches!(
-        media_type,
-        "application/apply-patch+yaml" | "application/apply-patch+json"
-    ) {
-        return Ok(Body::Patch(Patch::parse(media_type, bytes)?));
-    }
-    if options.field_manager.is_empty() {
-        return Err(Failure::bad_request(
-            "fieldManager is required for apply patch: name who applies",
-        ));
-    }
-    Ok(Body::Apply(body::object("application/yaml", bytes)?))
-}
-
-/// The verb of a request, as access is decided by.
-fn verb(method: &Method, has_name: bool, query: &Query) -> Result<&'static str> {
-    let is_watch = matches!(query.get("watch"), Some("true" | "1"));
-    match (method.as_str(), has_name) {
-        ("GET" | "HEAD", _) if is_watch => Ok("watch"),
-        ("GET" | "HEAD", true) => Ok("get"),
-        ("GET" | "HEAD", false) => Ok("list"),
-        ("POST", false) => Ok("create"),
-        ("PUT", true) => Ok("update"),
-        ("PATCH", true) => Ok("patch"),
-        ("DELETE", true) => Ok("delete"),
-        ("DELETE", false) => Ok("deletecollection"),
-        _ => Err(method_not_allowed(method)),
-    }
-}
-
-/// A type with namespaces may be asked for in all of them, but an object is in one.
-fn namespace_of<'a>(of: &ResourceType, target: &'a Objects) -> Result<Option<&'a str>> {
-    match (of.is_namespaced, target.namespace.as_deref(), &target.name) {
-        (true, Some(namespace), _) => Ok(Some(namespace)),
-        (true, None, None) | (false, None, _) => Ok(None),
-        _ => Err(not_found()),
-    }
-}
-
-/// Who writes, if the client does not say: the first word of what it calls itself.
-fn agent(headers: &HeaderMap) -> String {
-    let agent = headers
-        .get(header::USER_AGENT)
-        .and_then(|agent| agent.to_str().ok());
-    let name = agent
-        .and_then(|agent| agent.split('/').next())
-        .unwrap_or_default();
-    let name: String = name.chars().take(128).collect();
-    if name.is_empty() {
-        "unknown".to_owned()
-    } else {
-        name
+/// To carry out a request with more rights than its sender meant to use would be wrong.
+fn refuse_impersonation(headers: &HeaderMap) -> Result<()> {
+    let mut names = headers.keys();
+    match names.find(|name| name.as_str().starts_with("impersonate-")) {
+        None => Ok(()),
+        Some(name) => Err(Failure::bad_request(format!(
+            "{name}: this server does not act for others; send the request through the API server of Kubernetes"
+        ))),
     }
 }
 

@@ -241,7 +241,7 @@ fn id_of(object: &Value) -> Id {
 }
 
 /// Roughly how much memory an object takes.
-fn size_of(value: &Value) -> usize {
+pub(crate) fn size_of(value: &Value) -> usize {
     match value {
         Value::String(text) => 32 + text.len(),
         Value::Array(items) => 32 + items.iter().map(size_of).sum::<usize>(),

@@ -1,6 +1,7 @@
 //! Serves resources over the Kubernetes API conventions.
 
 pub mod access;
+pub mod aggregated;
 pub mod apply;
 pub mod discovery;
 pub mod failure;
@@ -12,9 +13,12 @@ pub mod patch;
 pub mod path;
 pub mod registry;
 pub mod selector;
+pub mod server;
 pub mod service;
+pub mod standalone;
 pub mod storage;
 pub mod structure;
 pub mod table;
+pub mod webhooks;
 
 pub use failure::{Failure, Result};

@@ -1,5 +1,7 @@
 //! What the query of a request asks for.
 
+use std::collections::BTreeSet;
+
 use crate::failure::{Failure, Result};
 use crate::registry::ResourceType;
 use crate::selector::{FieldSelector, LabelSelector};
@@ -17,6 +19,8 @@ pub struct ListOptions {
     pub labels: LabelSelector,
     /// By fields.
     pub fields: FieldSelector,
+    /// By the tiers of policies, where not everybody may see all of them. Clients do not say this.
+    pub tiers: Option<BTreeSet<String>>,
     /// How many objects at most; zero for all.
     pub limit: usize,
     /// Where the page before ended.
@@ -123,6 +127,7 @@ impl Query {
                 .map_err(|reason| wrong("labelSelector", labels, &reason))?,
             fields: FieldSelector::parse(fields, of.selectable_fields())
                 .map_err(|reason| wrong("fieldSelector", fields, &reason))?,
+            tiers: None,
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             continuation: text("continue").to_owned(),
             revision: self.revision()?,

@@ -1,19 +1,29 @@
 //! What can be done with objects: the verbs of the API, without HTTP.
 
+mod guard;
 mod hubs;
 mod lifecycle;
+mod namespaces;
+mod pages;
 mod read;
 mod watch;
 mod write;
 
 use std::sync::Arc;
 
+use serde_json::Value;
+use tortie_api::Kind;
+use tortie_api::crd::Group;
+
 use crate::apply::{Manager, Operation};
 use crate::failure::{Failure, Reason, Result};
-use crate::registry::{Content, Native, Registry, ResourceType};
+use crate::options::ListOptions;
+use crate::registry::{Registry, ResourceType};
 use crate::storage::Storage;
 
+pub use self::guard::{Guard, Unguarded};
 use self::hubs::Hubs;
+use self::pages::Pages;
 pub use self::read::Page;
 pub use self::watch::{WatchEvent, WatchKind, Watching};
 pub use self::write::{Body, DeleteOptions, Deleted, Write};
@@ -23,6 +33,7 @@ pub struct Service {
     registry: Registry,
     storage: Arc<dyn Storage>,
     hubs: Hubs,
+    pages: Pages,
 }
 
 impl Service {
@@ -32,6 +43,7 @@ impl Service {
             registry,
             storage,
             hubs: Hubs::default(),
+            pages: Pages::default(),
         })
     }
 
@@ -48,31 +60,27 @@ impl Service {
         }
     }
 
-    /// Whether this server keeps namespaces itself, so that objects can only be made in one that is there.
-    fn namespaces(&self) -> Option<&ResourceType> {
-        let mut types = self.registry.types().iter();
-        types.find(|found| found.content == Content::Native(Native::Namespace))
+    /// The type of the tiers that policies are in.
+    fn tiers(&self) -> Result<&ResourceType> {
+        let group = Group::V3;
+        let found = self.registry.find(group.name(), group.version(), Kind::Tier.plural());
+        found.ok_or_else(|| Failure::new(Reason::Internal, "there are policies here, but no tiers"))
     }
 
-    /// Objects can be made only in a namespace that is there and will stay.
-    async fn check_namespace(&self, of: &ResourceType, namespace: Option<&str>) -> Result<()> {
-        let (Some(namespaces), Some(namespace)) = (self.namespaces(), namespace) else {
-            return Ok(());
+    /// The names of all tiers.
+    pub async fn tier_names(&self) -> Result<Vec<String>> {
+        let tiers = self.storage.list(self.tiers()?, None).await?;
+        let name = |tier: &Value| tier.pointer("/metadata/name")?.as_str().map(str::to_owned);
+        Ok(tiers.items.iter().filter_map(name).collect())
+    }
+
+    /// Follows what becomes of tiers from now on.
+    pub async fn watch_tiers(&self) -> Result<Watching> {
+        let options = ListOptions {
+            sends_initial: Some(false),
+            ..ListOptions::default()
         };
-        let found = self.storage.get(namespaces, "", namespace).await?;
-        if found["metadata"].get("deletionTimestamp").is_some() {
-            let what = format!(
-                "is forbidden: unable to create new content in namespace {namespace} because it is being terminated"
-            );
-            return Err(Failure::about(
-                Reason::Forbidden,
-                of.group,
-                of.plural,
-                "",
-                what,
-            ));
-        }
-        Ok(())
+        self.watch(self.tiers()?, None, &options).await
     }
 }
 

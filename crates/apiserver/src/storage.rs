@@ -1,19 +1,28 @@
 //! Where objects are kept, as the service sees it: JSON by type, namespace and name.
 
 mod calico;
+mod documents;
+mod native;
+mod standalone;
 
 pub use calico::CalicoStorage;
+pub use documents::DocumentStorage;
+pub use standalone::StandaloneStorage;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde_json::Value;
+use tortie_store::Error;
 
-use crate::failure::Result;
+use crate::failure::{Failure, Reason, Result};
 use crate::registry::ResourceType;
 
 /// A place where objects are kept. Every object that it gives carries its revision in `metadata.resourceVersion`.
 #[async_trait]
 pub trait Storage: Send + Sync {
+    /// Fills in the defaults of a type, as storing the object does. What is wrong is left to be refused then.
+    fn complete(&self, of: &ResourceType, object: &mut Value);
+
     /// Reads one object.
     async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value>;
 
@@ -79,4 +88,21 @@ pub enum What {
     },
     /// Nothing; all changes up to the revision have been told.
     Bookmark,
+}
+
+/// What a failure of the datastore means to clients.
+fn store_failure(of: &ResourceType, name: &str, error: Error) -> Failure {
+    match error {
+        Error::NotFound(_) => Failure::not_found(of, name),
+        Error::AlreadyExists(_) => Failure::already_exists(of, name),
+        Error::Conflict(_) => Failure::modified(of, name),
+        Error::Invalid { problems, .. } => Failure::invalid(of.group, of.kind, name, &problems),
+        Error::Gone(revision) => Failure::new(
+            Reason::Expired,
+            format!("too old resource version: {revision}"),
+        ),
+        Error::Unsupported { .. } => Failure::new(Reason::MethodNotAllowed, error.to_string()),
+        error if error.is_retryable() => Failure::new(Reason::Unavailable, error.to_string()),
+        error => Failure::new(Reason::Internal, error.to_string()),
+    }
 }

@@ -1,6 +1,7 @@
 //! The command line: what can be asked, with help and examples.
 
 mod agent;
+mod apiserver;
 mod cni;
 mod confirm;
 mod controllers;
@@ -11,6 +12,7 @@ mod node;
 mod operator;
 mod render;
 mod startup;
+mod up;
 mod why;
 
 use std::ffi::OsString;
@@ -20,6 +22,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use agent::Agent;
+pub(crate) use apiserver::{ApiServer, Webhooks};
 pub(crate) use cni::{Cni, CniCommand, CniInstall};
 pub(crate) use confirm::{Apply, Confirm};
 pub(crate) use controllers::Controllers;
@@ -32,11 +35,13 @@ pub(crate) use node::{Node, NodeCommand, NodeInterface, UNKNOWN, Verify, VerifyO
 pub(crate) use operator::{Operator, OperatorCommand, OperatorNew};
 pub(crate) use render::{Render, RenderOutput};
 pub(crate) use startup::{Startup, TunnelAddresses};
+pub(crate) use up::{Down, Part, Up};
 pub(crate) use why::{IpVersion, Why, WhyOutput};
 
 const EXAMPLES: &str = "\
 Examples:
   tortie demo                                     see policy at work, on this machine alone
+  tortie up                                       API server, controllers and agent on this machine, for kubectl
   tortie apply -f policies/                       store every resource of a folder
   tortie get networkpolicy -A -o wide             list policies of all namespaces
   tortie validate -f policy.yaml                  check a file without any datastore
@@ -62,7 +67,10 @@ pub(crate) struct Global {
     /// Where resources are kept; found out from the environment and the configuration file if not given.
     #[arg(long, global = true, value_name = "TYPE")]
     pub(crate) datastore: Option<DatastoreType>,
-    /// File of the embedded datastore.
+    /// Folder of the embedded datastore.
+    #[arg(long, global = true, env = "TORTIE_DATA_DIR", value_name = "FOLDER")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// File of the embedded datastore [default: tortie.redb in that folder].
     #[arg(long, global = true, env = "TORTIE_DATA_FILE", value_name = "FILE")]
     pub(crate) data_file: Option<PathBuf>,
     /// Configuration file in the form that calicoctl reads.
@@ -127,10 +135,19 @@ pub(crate) enum Command {
     Selector(Selector),
     /// Tell whether a connection is allowed or denied, and why.
     Why(Box<Why>),
+    /// Run everything on this machine: API server, controllers and agent.
+    Up(Up),
+    /// End `up`, and remove what it made in the kernel.
+    Down(Down),
     /// Enforce on this machine what the datastore says.
     Agent(Agent),
     /// Keep the datastore true to what Kubernetes says, and clean up after what is gone.
     Controllers(Controllers),
+    /// Serve Calico's resources behind the API server of Kubernetes.
+    #[command(name = "apiserver")]
+    ApiServer(ApiServer),
+    /// Answer Kubernetes' questions about Calico's custom resources before they are stored.
+    Webhooks(Webhooks),
     /// Connect containers to the network, for a container runtime.
     Cni(Cni),
     /// Print what would be programmed on a node.

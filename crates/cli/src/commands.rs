@@ -1,6 +1,7 @@
 //! The commands, one file each, and what they have in common: errors, exit codes and the connection.
 
 mod agent;
+mod apiserver;
 pub(crate) mod cni;
 mod completion;
 mod confirm;
@@ -9,6 +10,7 @@ mod convert;
 mod crds;
 mod datastore;
 mod demo;
+mod down;
 mod get;
 mod ipam;
 mod kinds;
@@ -20,16 +22,19 @@ mod render;
 mod replay;
 mod report;
 mod selector;
+mod up;
 mod validate;
 mod version;
 mod why;
 mod write;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use anyhow::Result;
+use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, CniCommand, Command, Global};
@@ -88,8 +93,12 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Crds(args) => crds::run(&args),
         Command::Selector(args) => selector::run(&args),
         Command::Why(args) => why::run(&args, &global).await,
+        Command::Up(args) => up::run(&args, &global).await,
+        Command::Down(_) => down::run(&global).await,
         Command::Agent(args) => agent::run(&args, &global).await,
         Command::Controllers(args) => controllers::run(args, &global).await,
+        Command::ApiServer(args) => apiserver::run(args, &global).await,
+        Command::Webhooks(args) => apiserver::run_webhooks(args, &global).await,
         Command::Cni(args) => match args.command {
             CniCommand::Install(args) => cni::install(&args).await,
             // The plugins have run already.
@@ -105,6 +114,26 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Version(args) => version::run(&args, &global).await,
         Command::Completion(args) => completion::run(&args),
     }
+}
+
+/// Becomes ready when a signal asks the process to end.
+fn until_signal() -> Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// The variables of the process that can be read.
+fn variables() -> BTreeMap<String, String> {
+    let variables = std::env::vars_os();
+    variables
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 async fn connect(global: &Global) -> Result<tortie_store::Client> {

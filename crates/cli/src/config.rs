@@ -8,7 +8,10 @@ mod connect;
 mod felix;
 mod settings;
 
-pub(crate) use connect::{Backend, Connection, cluster, connect, open, open_with};
+pub(crate) use connect::{
+    Backend, Connection, cluster, cluster_of, connect, data_file, data_folder, datastore, open,
+    open_with, socket_of,
+};
 pub(crate) use felix::felix_variable;
 pub(crate) use settings::{Settings, Source};
 

@@ -219,6 +219,8 @@ pub(crate) fn decode(value: &Value, namespace: Option<&str>) -> Result<Resource,
         return Err(problems);
     }
     let mut resource = Resource::decode_strict(value)?;
+    // Accepted because `kubectl get -o yaml` prints it.
+    resource.metadata_mut().managed_fields = None;
     set_namespace(&mut resource, namespace)?;
     Ok(resource)
 }

@@ -112,6 +112,9 @@ pub enum Error {
     /// The kernel refused a transaction of nftables.
     #[error("nftables: {0}")]
     Nftables(#[from] tortie_kernel::nft::Error),
+    /// The kernel refused a change of routes or links.
+    #[error("routes: {0}")]
+    Route(#[from] tortie_kernel::route::Error),
     /// A program that the iptables data plane drives failed.
     #[error("{program}: {message}")]
     Program {

@@ -1,5 +1,6 @@
 //! What another data plane left behind. Its rules would go on to decide about packets by policies of long ago.
 
+use tortie_kernel::route::{MAIN_TABLE, Protocol, Socket};
 use tortie_rules::{Dataplane, IpVersion, Table};
 
 use crate::change::{Batch, Driver as _, Error};
@@ -25,24 +26,105 @@ pub fn remove_left_overs(in_use: Dataplane, versions: &[IpVersion]) -> Vec<Error
     errors
 }
 
-fn remove_nftables(version: IpVersion) -> Result<(), Error> {
-    if !NftablesDriver::is_usable() {
-        return Ok(());
-    }
-    let mut driver = NftablesDriver::open(version)?;
-    if driver.is_there()? {
-        driver.remove_all()?;
-    }
-    Ok(())
+/// What was removed, and what could not be.
+#[derive(Debug, Default)]
+pub struct Removed {
+    /// What is gone, in words.
+    pub what: Vec<String>,
+    /// What failed.
+    pub errors: Vec<Error>,
 }
 
-fn remove_iptables(version: IpVersion, variant: Variant) -> Result<(), Error> {
+/// The tunnel devices that are ours.
+const DEVICES: &[&str] = &["vxlan.calico", "vxlan-v6.calico"];
+
+/// Removes everything of ours from the network namespace of the calling thread: rules and sets of all data planes, routes
+/// with our protocol number, and tunnel devices. Interfaces of workloads stay: they are not ours to take.
+pub fn remove_everything(protocol: u8) -> Removed {
+    let mut removed = Removed::default();
+    for version in [IpVersion::V4, IpVersion::V6] {
+        removed.note(remove_nftables(version), || {
+            format!("nftables rules for {version:?}")
+        });
+        for variant in [Variant::Legacy, Variant::Nft] {
+            let what = || format!("iptables rules for {version:?} ({variant:?}), if any were ours");
+            removed.note(remove_iptables(version, variant), what);
+        }
+    }
+    match Socket::open() {
+        Err(error) => removed.errors.push(error.into()),
+        Ok(mut socket) => {
+            // Before the devices, with which their routes would go unseen.
+            let routes = remove_routes(&mut socket, Protocol(protocol));
+            match routes {
+                Ok(0) => {}
+                Ok(count) => removed.what.push(format!("{count} routes")),
+                Err(error) => removed.errors.push(error),
+            }
+            for device in DEVICES {
+                let gone = remove_device(&mut socket, device);
+                removed.note(gone, || format!("the device {device}"));
+            }
+        }
+    }
+    removed
+}
+
+impl Removed {
+    fn note(&mut self, outcome: Result<bool, Error>, what: impl FnOnce() -> String) {
+        match outcome {
+            Ok(true) => self.what.push(what()),
+            Ok(false) => {}
+            Err(error) => self.errors.push(error),
+        }
+    }
+}
+
+fn remove_routes(socket: &mut Socket, protocol: Protocol) -> Result<usize, Error> {
+    let routes = socket.routes(MAIN_TABLE)?;
+    let ours: Vec<_> = routes
+        .iter()
+        .filter(|route| route.protocol == protocol)
+        .collect();
+    for route in &ours {
+        match socket.execute(|batch| batch.delete_route(route)) {
+            Err(error) if !error.is_missing() => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(ours.len())
+}
+
+fn remove_device(socket: &mut Socket, name: &str) -> Result<bool, Error> {
+    let links = socket.links()?;
+    let Some(link) = links.iter().find(|link| link.name == name) else {
+        return Ok(false);
+    };
+    socket.execute(|batch| batch.delete_link(link.index))?;
+    Ok(true)
+}
+
+/// Says whether there was something.
+fn remove_nftables(version: IpVersion) -> Result<bool, Error> {
+    if !NftablesDriver::is_usable() {
+        return Ok(false);
+    }
+    let mut driver = NftablesDriver::open(version)?;
+    let is_there = driver.is_there()?;
+    if is_there {
+        driver.remove_all()?;
+    }
+    Ok(is_there)
+}
+
+/// Says whether there may have been something.
+fn remove_iptables(version: IpVersion, variant: Variant) -> Result<bool, Error> {
     let may_have_rules = match variant {
         Variant::Legacy => has_legacy_tables(version),
         Variant::Nft => NftablesDriver::open(version)?.has_tables(&Table::ALL.map(Table::name))?,
     };
     if !may_have_rules {
-        return Ok(());
+        return Ok(false);
     }
     let options = Options {
         backend: Backend::Only(variant),
@@ -50,13 +132,14 @@ fn remove_iptables(version: IpVersion, variant: Variant) -> Result<(), Error> {
     };
     // Without the programs there is nobody who could have made rules with them.
     let Ok(mut driver) = IptablesDriver::new(&options) else {
-        return Ok(());
+        return Ok(false);
     };
     let nothing = Batch {
         is_full: true,
         ..Batch::default()
     };
-    driver.apply(&nothing)
+    driver.apply(&nothing)?;
+    Ok(true)
 }
 
 /// Whether legacy iptables has any tables in this network namespace.

@@ -5,7 +5,6 @@
 //!   refused, and the text says why.
 //! - A patch touches only what a handler changed. Fields that its type does not know stay as they are.
 
-mod certificate;
 mod patch;
 mod review;
 mod serve;
@@ -36,6 +35,8 @@ pub struct WebhookServer {
     address: SocketAddr,
     certificate: PathBuf,
     key: PathBuf,
+    client_authorities: Option<PathBuf>,
+    ready: Option<String>,
     handlers: BTreeMap<String, Handler>,
     most_bytes: usize,
     patience: Duration,
@@ -53,6 +54,8 @@ impl WebhookServer {
             address,
             certificate: certificate.into(),
             key: key.into(),
+            client_authorities: None,
+            ready: None,
             handlers: BTreeMap::new(),
             // The API server stores nothing larger than 1.5 MB, and sends the object before and after.
             most_bytes: 7 * 1024 * 1024,
@@ -64,6 +67,20 @@ impl WebhookServer {
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// Serves only clients that show a certificate for which an authority in this file in PEM vouches.
+    #[must_use]
+    pub fn client_authorities(mut self, file: impl Into<PathBuf>) -> Self {
+        self.client_authorities = Some(file.into());
+        self
+    }
+
+    /// Answers a path with `ok` as soon as requests are served, for probes.
+    #[must_use]
+    pub fn ready(mut self, path: impl Into<String>) -> Self {
+        self.ready = Some(path.into());
         self
     }
 

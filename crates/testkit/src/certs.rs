@@ -61,7 +61,7 @@ impl Authority {
         let config = folder.join("openssl.cnf");
         fs::write(&config, OPENSSL_CONFIG)
             .map_err(cannot(format!("write {}", config.display())))?;
-        let pair = issue(folder, "ca", "/CN=tortie-testkit-ca", None)?;
+        let pair = issue(folder, "ca", "ca", "/CN=tortie-testkit-ca", None)?;
         Ok(Self {
             folder: folder.to_owned(),
             pair,
@@ -75,18 +75,20 @@ impl Authority {
 
     /// A certificate for a server on 127.0.0.1 alias localhost.
     pub(crate) fn server(&self) -> Result<KeyPair> {
-        issue(&self.folder, "server", "/CN=localhost", Some(&self.pair))
+        let ca = Some(&self.pair);
+        issue(&self.folder, "server", "server", "/CN=localhost", ca)
     }
 
     /// A certificate for a client. Its name is of no etcd user, so it gives no rights where
     /// passwords are asked for.
     pub(crate) fn client(&self) -> Result<KeyPair> {
-        issue(
-            &self.folder,
-            "client",
-            "/CN=tortie-testkit-client",
-            Some(&self.pair),
-        )
+        self.client_named("client", "/CN=tortie-testkit-client")
+    }
+
+    /// A certificate for a client with this subject, such as `/CN=ann/O=developers`, in the files `FILE.crt` and
+    /// `FILE.key`.
+    pub(crate) fn client_named(&self, file: &str, subject: &str) -> Result<KeyPair> {
+        issue(&self.folder, file, "client", subject, Some(&self.pair))
     }
 }
 
@@ -108,11 +110,17 @@ pub(crate) fn rsa_key(folder: &Path, name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Makes `PURPOSE.crt` and `PURPOSE.key`, signed by the authority or else by itself.
-fn issue(folder: &Path, purpose: &str, subject: &str, ca: Option<&KeyPair>) -> Result<KeyPair> {
+/// Makes `FILE.crt` and `FILE.key`, signed by the authority or else by itself.
+fn issue(
+    folder: &Path,
+    file: &str,
+    purpose: &str,
+    subject: &str,
+    ca: Option<&KeyPair>,
+) -> Result<KeyPair> {
     let pair = KeyPair {
-        cert: folder.join(format!("{purpose}.crt")),
-        key: folder.join(format!("{purpose}.key")),
+        cert: folder.join(format!("{file}.crt")),
+        key: folder.join(format!("{file}.key")),
     };
     let mut openssl = command("openssl", folder)?;
     openssl.args([

@@ -3,10 +3,14 @@
 //! There are no controllers, no scheduler and no nodes: objects stay as they are written. RBAC is
 //! on; the token is of a member of `system:masters`. The `ServiceAccount` admission plugin is off,
 //! because nobody would create the accounts that pods would need.
+//!
+//! It knows users also by certificates of its authority, and passes requests on to servers that are registered with an
+//! `APIService`, with a certificate of an authority for that alone. Such a server must be reached through a Service. One
+//! on this machine can be: a Service of type `ExternalName` for `localhost`, with the server's port in the `APIService`.
 
 use std::{
     env,
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
@@ -35,7 +39,7 @@ pub struct KubeApiServer {
     etcd: Etcd,
     url: String,
     token: String,
-    ca: PathBuf,
+    authority: Authority,
     kubeconfig: PathBuf,
 }
 
@@ -72,7 +76,20 @@ impl KubeApiServer {
 
     /// The certificate of the authority that signed the server's certificate.
     pub fn ca(&self) -> &Path {
-        &self.ca
+        self.authority.cert()
+    }
+
+    /// The files of a certificate and key for a user, in PEM.
+    pub fn client_certificate(&self, user: &str, groups: &[&str]) -> Result<(PathBuf, PathBuf)> {
+        let mut subject = format!("/CN={user}");
+        for group in groups {
+            subject.push_str("/O=");
+            subject.push_str(group);
+        }
+        let pair = self
+            .authority
+            .client_named(&format!("user-{user}"), &subject)?;
+        Ok((pair.cert, pair.key))
     }
 
     /// A kubeconfig with the address, the authority and the token.
@@ -137,6 +154,11 @@ impl KubeApiServer {
         let url = format!("https://127.0.0.1:{port}");
         let authority = Authority::create(path)?;
         let pair = authority.server()?;
+        let proxy_folder = path.join("front-proxy");
+        fs::create_dir(&proxy_folder)
+            .map_err(cannot(format!("make {}", proxy_folder.display())))?;
+        let proxy_authority = Authority::create(&proxy_folder)?;
+        let proxy = proxy_authority.client_named("client", "/CN=front-proxy-client")?;
         let signer = certs::rsa_key(path, "service-account.key")?;
         let token = random_token()?;
         let tokens = path.join(TOKENS);
@@ -156,6 +178,17 @@ impl KubeApiServer {
         apiserver.arg("--tls-cert-file").arg(pair.cert);
         apiserver.arg("--tls-private-key-file").arg(pair.key);
         apiserver.arg("--token-auth-file").arg(tokens);
+        apiserver.arg("--client-ca-file").arg(authority.cert());
+        apiserver
+            .arg("--requestheader-client-ca-file")
+            .arg(proxy_authority.cert());
+        apiserver
+            .arg("--requestheader-allowed-names=front-proxy-client")
+            .arg("--requestheader-username-headers=X-Remote-User")
+            .arg("--requestheader-group-headers=X-Remote-Group")
+            .arg("--requestheader-extra-headers-prefix=X-Remote-Extra-");
+        apiserver.arg("--proxy-client-cert-file").arg(proxy.cert);
+        apiserver.arg("--proxy-client-key-file").arg(proxy.key);
         apiserver.arg("--service-account-key-file").arg(&signer);
         apiserver
             .arg("--service-account-signing-key-file")
@@ -166,14 +199,13 @@ impl KubeApiServer {
         apiserver.arg("--allow-privileged=true");
         apiserver.arg("--disable-admission-plugins=ServiceAccount");
 
-        let ca = authority.cert().to_owned();
         let server = Server::start("kube-apiserver", folder, &apiserver)?;
         let apiserver = Self {
             server,
             etcd,
             url,
             token,
-            ca,
+            authority,
             kubeconfig,
         };
         apiserver

@@ -58,9 +58,10 @@ impl Accept {
 
     /// The protobuf form of the document about all resources, if the client prefers it.
     pub(super) fn openapi_protobuf(&self) -> Option<&'static str> {
-        let first = self.ranges.first()?;
-        let mut known = [openapi::V2_PROTOBUF, openapi::V2_PROTOBUF_OLD].into_iter();
-        known.find(|media_type| first.media_type == *media_type)
+        let first = self.ranges.first()?.media_type.as_str();
+        // The older name is no media type by the rules, and clients that ask for it cannot read it in an answer.
+        let is_known = [openapi::V2_PROTOBUF, openapi::V2_PROTOBUF_OLD].contains(&first);
+        is_known.then_some(openapi::V2_PROTOBUF)
     }
 
     /// The first form in which objects can be given.

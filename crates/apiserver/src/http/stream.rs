@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use futures::stream;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::accept::View;
@@ -19,29 +20,53 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
 /// How long a watch lasts whose client does not say.
 const LONGEST: Duration = Duration::from_hours(1);
 
+/// When a watch ends that nothing is wrong with.
+pub(super) struct End {
+    /// After so many seconds, if the client says so.
+    pub(super) timeout: Option<u64>,
+    /// When the server ends.
+    pub(super) closing: watch::Receiver<bool>,
+    /// When tiers come or change, if the objects are in tiers: the client may then see others.
+    pub(super) tiers: Option<Watching>,
+}
+
 struct State {
     watching: Watching,
     view: View,
     end: Instant,
+    closing: watch::Receiver<bool>,
+    tiers: Option<Watching>,
     is_over: bool,
 }
 
 /// The answer to a watch. It goes on until its time is over, the client leaves, or it cannot keep up.
-pub(super) fn response(watching: Watching, view: View, timeout: Option<u64>) -> Response {
-    let longest = timeout
+pub(super) fn response(watching: Watching, view: View, end: End) -> Response {
+    let longest = end
+        .timeout
         .filter(|seconds| *seconds > 0)
         .map_or(LONGEST, Duration::from_secs);
     let state = State {
         watching,
         view,
         end: Instant::now() + longest.min(LONGEST),
+        closing: end.closing,
+        tiers: end.tiers,
         is_over: false,
     };
     let lines = stream::unfold(state, async |mut state| {
         let line = state.next().await?;
         Some((Ok::<Bytes, std::convert::Infallible>(line), state))
     });
-    let mut response = Response::new(Body::from_stream(lines));
+    with_type(Body::from_stream(lines))
+}
+
+/// The answer to a watch from a revision whose changes are forgotten: one that ends at once.
+pub(super) fn expired(failure: &Failure) -> Response {
+    with_type(Body::from(error_line(failure)))
+}
+
+fn with_type(body: Body) -> Response {
+    let mut response = Response::new(body);
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response
@@ -51,7 +76,13 @@ impl State {
     async fn next(&mut self) -> Option<Bytes> {
         while !self.is_over {
             let wake = self.end.min(Instant::now() + BOOKMARK_INTERVAL);
-            match timeout_at(wake, self.watching.next()).await {
+            let next = timeout_at(wake, self.watching.next());
+            let next = tokio::select! {
+                next = next => next,
+                () = closed(&mut self.closing) => return None,
+                () = new_tier(self.tiers.as_mut()) => return None,
+            };
+            match next {
                 Ok(Ok(event)) => return Some(self.line(&event)),
                 Ok(Err(failure)) => {
                     self.is_over = true;
@@ -78,6 +109,23 @@ impl State {
             rendered
         };
         to_line(&json!({"type": event.kind.as_str(), "object": object}))
+    }
+}
+
+async fn closed(closing: &mut watch::Receiver<bool>) {
+    // Whoever could close is gone: then so is the server.
+    let _ = closing.wait_for(|is_closing| *is_closing).await;
+}
+
+/// Waits until a tier comes or changes, or that can no longer be known.
+async fn new_tier(tiers: Option<&mut Watching>) {
+    let Some(tiers) = tiers else {
+        return std::future::pending().await;
+    };
+    while let Ok(event) = tiers.next().await {
+        if matches!(event.kind, WatchKind::Added | WatchKind::Modified) {
+            return;
+        }
     }
 }
 

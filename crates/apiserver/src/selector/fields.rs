@@ -63,6 +63,15 @@ impl FieldSelector {
         found.map(|requirement| requirement.value.as_str())
     }
 
+    /// What the first condition on a field says: a value, and whether the field must have it or must not. The field is
+    /// written with dots.
+    pub fn condition(&self, field: &str) -> Option<(&str, bool)> {
+        let pointer = format!("/{}", field.replace('.', "/"));
+        let mut requirements = self.requirements.iter();
+        let found = requirements.find(|requirement| requirement.pointer == pointer);
+        found.map(|requirement| (requirement.value.as_str(), requirement.is_equal))
+    }
+
     /// Whether it selects an object. A field that is not there counts as empty.
     pub fn selects(&self, object: &Value) -> bool {
         self.requirements.iter().all(|requirement| {

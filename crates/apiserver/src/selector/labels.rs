@@ -56,6 +56,16 @@ impl LabelSelector {
         self.requirements.is_empty()
     }
 
+    /// The values of which the first condition on a label asks for one. None inside if it asks for something else.
+    pub fn values(&self, key: &str) -> Option<Option<&BTreeSet<String>>> {
+        let mut requirements = self.requirements.iter();
+        let found = requirements.find(|requirement| requirement.key == key)?;
+        Some(match &found.condition {
+            Condition::In(values) => Some(values),
+            _ => None,
+        })
+    }
+
     /// Whether it selects an object.
     pub fn selects(&self, object: &Value) -> bool {
         let labels = object.pointer("/metadata/labels");

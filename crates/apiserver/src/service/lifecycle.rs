@@ -187,21 +187,14 @@ fn check_identity(of: &ResourceType, old: &Value, new: &mut Value) -> Result<()>
         };
         let there = old["metadata"][field].as_str().unwrap_or_default();
         if given != there {
-            let mut failure = Failure::about(Reason::Conflict, of.group, of.plural, &name, "");
-            failure.message = if field == "uid" {
-                format!(
-                    "Operation cannot be fulfilled on {}: Precondition failed: UID in precondition: {given}, UID in \
-                     object meta: {there}",
-                    failure.message.trim_end()
-                )
+            return Err(if field == "uid" {
+                let why = format!(
+                    "Precondition failed: UID in precondition: {given}, UID in object meta: {there}"
+                );
+                Failure::conflict(of, &name, why)
             } else {
-                format!(
-                    "Operation cannot be fulfilled on {}: the object has been modified; please apply your changes to \
-                     the latest version and try again",
-                    failure.message.trim_end()
-                )
-            };
-            return Err(failure);
+                Failure::modified(of, &name)
+            });
         }
     }
     let version = old["metadata"]["resourceVersion"].clone();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::lifecycle::{self, Identity};
-use super::{Service, manager};
+use super::{Guard, Service, Unguarded, manager};
 use crate::apply::{self, Apply, Operation};
 use crate::failure::{Failure, Reason, Result};
 use crate::options::{ListOptions, UnknownFields, WriteOptions};
@@ -16,7 +16,7 @@ use crate::structure::Structure;
 const ATTEMPTS: usize = 10;
 
 /// Where a write goes to, and how it is meant.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Write<'a> {
     /// The type.
     pub of: &'a ResourceType,
@@ -28,6 +28,8 @@ pub struct Write<'a> {
     pub options: &'a WriteOptions,
     /// Who writes, if the options do not say.
     pub agent: &'a str,
+    /// What says whether the object may be touched.
+    pub guard: &'a dyn Guard,
 }
 
 /// What an object is to become.
@@ -88,6 +90,7 @@ impl Service {
     pub async fn create(&self, write: Write<'_>, mut object: Value) -> Result<Value> {
         let Write { of, namespace, .. } = write;
         lifecycle::check_envelope(of, namespace, None, &mut object)?;
+        write.guard.check(&object).await?;
         self.check_namespace(of, namespace).await?;
         let identity = new_identity();
         lifecycle::prepare_new(of, &mut object, &identity)?;
@@ -108,21 +111,16 @@ impl Service {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             let namespace = write.namespace.unwrap_or_default();
             match self.storage.get(write.of, namespace, name).await {
-                Ok(_) => {
-                    let (group, plural) = (write.of.group, write.of.plural);
-                    return Err(Failure::about(
-                        Reason::AlreadyExists,
-                        group,
-                        plural,
-                        name,
-                        "already exists",
-                    ));
-                }
+                Ok(_) => return Err(Failure::already_exists(write.of, name)),
                 Err(failure) if failure.reason == Reason::NotFound => {}
                 Err(failure) => return Err(failure),
             }
         }
-        self.storage.create(write.of, object, write.mode()).await
+        let created = self.storage.create(write.of, object, write.mode()).await?;
+        if write.of.content == Content::Native(Native::Namespace) && !write.options.is_dry_run {
+            self.add_account(&created).await?;
+        }
+        Ok(created)
     }
 
     /// Changes an object. Says whether it was created, which only server-side apply does.
@@ -148,6 +146,7 @@ impl Service {
                 }
                 Err(failure) => return Err(failure),
             };
+            write.guard.check(&old).await?;
             let is_pinned = body.pins_revision();
             match self.change_from(write, name, &old, body).await {
                 Err(failure)
@@ -164,6 +163,7 @@ impl Service {
         let Write { of, namespace, .. } = write;
         let mut wanted = wanted.clone();
         lifecycle::check_envelope(of, namespace, Some(name), &mut wanted)?;
+        write.guard.check(&wanted).await?;
         self.check_namespace(of, namespace).await?;
         let identity = new_identity();
         lifecycle::prepare_new(of, &mut wanted, &identity)?;
@@ -195,6 +195,7 @@ impl Service {
             Body::Apply(wanted) => {
                 let mut wanted = wanted.clone();
                 lifecycle::check_envelope(of, namespace, Some(name), &mut wanted)?;
+                self.storage.complete(of, &mut wanted);
                 let manager = write.manager(Operation::Apply);
                 let wish = Apply {
                     manager: &manager,
@@ -206,6 +207,10 @@ impl Service {
             }
         };
         lifecycle::check_envelope(of, namespace, Some(name), &mut new)?;
+        write.guard.check(&new).await?;
+        if !write.is_status {
+            self.storage.complete(of, &mut new);
+        }
         let mode = write.mode();
         lifecycle::prepare_change(of, old, &mut new, mode)?;
         if !matches!(body, Body::Apply(_)) {
@@ -217,6 +222,9 @@ impl Service {
         }
         if lifecycle::is_to_be_removed(&new) {
             self.storage.delete(of, old, mode).await?;
+            if let (Some(namespace), false) = (namespace, mode.is_dry_run) {
+                Box::pin(self.finish_namespace(namespace)).await;
+            }
             return Ok(new);
         }
         self.storage.update(of, new, mode).await
@@ -229,6 +237,7 @@ impl Service {
         namespace: Option<&str>,
         name: &str,
         options: &DeleteOptions,
+        guard: &dyn Guard,
     ) -> Result<Deleted> {
         let mut attempts = 0;
         loop {
@@ -237,6 +246,7 @@ impl Service {
                 .storage
                 .get(of, namespace.unwrap_or_default(), name)
                 .await?;
+            guard.check(&object).await?;
             options.check(of, name, &object)?;
             match self.delete_found(of, &object, options).await {
                 Err(failure)
@@ -259,7 +269,7 @@ impl Service {
             drops_unknown_fields: true,
             is_status: false,
         };
-        if of.content == Content::Native(Native::Namespace) && !options.is_dry_run {
+        if of.content == Content::Native(Native::Namespace) {
             return self.delete_namespace(of, object, mode).await;
         }
         if lifecycle::has_finalizers(object) {
@@ -272,43 +282,6 @@ impl Service {
         }
         self.storage.delete(of, object, mode).await?;
         Ok(Deleted::Gone(object.clone()))
-    }
-
-    /// Closes a namespace, deletes what is in it, and then the namespace itself. What is held back keeps it.
-    async fn delete_namespace(
-        &self,
-        of: &ResourceType,
-        object: &Value,
-        mode: Mode,
-    ) -> Result<Deleted> {
-        let mut closed = lifecycle::mark_deleted(object, &now());
-        closed["status"]["phase"] = json!("Terminating");
-        let closed = if lifecycle::is_unchanged(object, &closed) {
-            closed
-        } else {
-            self.storage.update(of, closed, mode).await?
-        };
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let options = DeleteOptions::default();
-        let mut is_empty = true;
-        for inner in self
-            .registry
-            .types()
-            .iter()
-            .filter(|inner| inner.is_namespaced)
-        {
-            for deleted in self
-                .delete_all(inner, Some(name), &ListOptions::default(), &options)
-                .await?
-            {
-                is_empty &= matches!(deleted, Deleted::Gone(_));
-            }
-        }
-        if !is_empty || lifecycle::has_finalizers(&closed) {
-            return Ok(Deleted::Marked(closed));
-        }
-        self.storage.delete(of, &closed, mode).await?;
-        Ok(Deleted::Gone(closed))
     }
 
     /// Deletes all objects that the options select.
@@ -326,7 +299,7 @@ impl Service {
             }
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             let namespace = object["metadata"]["namespace"].as_str();
-            match Box::pin(self.delete(of, namespace, name, options)).await {
+            match Box::pin(self.delete(of, namespace, name, options, &Unguarded)).await {
                 Ok(one) => deleted.push(one),
                 // Somebody else was faster.
                 Err(failure) if failure.reason == Reason::NotFound => {}
@@ -360,13 +333,10 @@ impl DeleteOptions {
             if let Some(expected) = expected
                 && expected != there
             {
-                let mut failure = Failure::about(Reason::Conflict, of.group, of.plural, name, "");
-                failure.message = format!(
-                    "Operation cannot be fulfilled on {}: Precondition failed: {field} in precondition: {expected}, \
-                     in object: {there}",
-                    failure.message.trim_end()
+                let why = format!(
+                    "Precondition failed: {field} in precondition: {expected}, in object: {there}"
                 );
-                return Err(failure);
+                return Err(Failure::conflict(of, name, why));
             }
         }
         Ok(())
@@ -401,7 +371,7 @@ fn new_identity() -> Identity {
 }
 
 /// The present, in the whole seconds that timestamps of objects have.
-fn now() -> String {
+pub(super) fn now() -> String {
     let now = jiff::Timestamp::now();
     jiff::Timestamp::from_second(now.as_second())
         .unwrap_or(now)

@@ -1,12 +1,17 @@
 //! Calico's resources in any of the datastores, with Calico's rules for writes.
 
+mod numbers;
+
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures::StreamExt as _;
 use serde_json::Value;
 use tortie_api::{Kind, Resource};
-use tortie_store::{Client, Error, Key, Precondition, Query, Revision};
+use tortie_store::{Client, Key, Precondition, Query, Revision};
 
-use super::{Change, Changes, Listed, Mode, Storage, What};
+use self::numbers::Shapes;
+use super::{Change, Changes, Listed, Mode, Storage, What, store_failure};
 use crate::failure::{Failure, Reason, Result};
 use crate::registry::{Content, ResourceType};
 
@@ -14,17 +19,28 @@ use crate::registry::{Content, ResourceType};
 #[derive(Clone)]
 pub struct CalicoStorage {
     client: Client,
+    shapes: Arc<Shapes>,
 }
 
 impl CalicoStorage {
     /// What a client reads and writes.
     pub fn new(client: Client) -> Self {
-        Self { client }
+        Self {
+            client,
+            shapes: Arc::default(),
+        }
     }
 }
 
 #[async_trait]
 impl Storage for CalicoStorage {
+    fn complete(&self, _: &ResourceType, object: &mut Value) {
+        if let Ok(mut resource) = Resource::decode_strict(object) {
+            resource.set_defaults();
+            *object = resource.to_value();
+        }
+    }
+
     async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value> {
         let key = Key {
             kind: kind_of(of)?,
@@ -32,22 +48,25 @@ impl Storage for CalicoStorage {
             name: name.to_owned(),
         };
         let found = self.client.get(&key).await;
-        Ok(found.map_err(|error| failure(of, name, error))?.to_value())
+        Ok(found
+            .map_err(|error| store_failure(of, name, error))?
+            .to_value())
     }
 
     async fn list(&self, of: &ResourceType, namespace: Option<&str>) -> Result<Listed> {
+        let kind = kind_of(of)?;
         let query = Query {
             namespace: namespace.map(ToOwned::to_owned),
-            ..Query::all(kind_of(of)?)
+            ..Query::all(kind)
         };
         let list = self.client.list(&query).await;
-        let list = list.map_err(|error| failure(of, "", error))?;
+        let list = list.map_err(|error| store_failure(of, "", error))?;
         for invalid in &list.invalid {
             tracing::warn!(object = %invalid.key, reason = invalid.reason, "An object cannot be read");
         }
         Ok(Listed {
             items: list.items.iter().map(Resource::to_value).collect(),
-            revision: number(&list.revision)?,
+            revision: self.shapes.number(kind, &list.revision)?,
         })
     }
 
@@ -60,7 +79,7 @@ impl Storage for CalicoStorage {
             self.client.create(resource).await
         };
         Ok(created
-            .map_err(|error| failure(of, &name, error))?
+            .map_err(|error| store_failure(of, &name, error))?
             .to_value())
     }
 
@@ -77,7 +96,7 @@ impl Storage for CalicoStorage {
             _ => self.client.update(resource).await,
         };
         Ok(updated
-            .map_err(|error| failure(of, &name, error))?
+            .map_err(|error| store_failure(of, &name, error))?
             .to_value())
     }
 
@@ -95,16 +114,17 @@ impl Storage for CalicoStorage {
         } else {
             self.client.delete(&key, &precondition).await.map(drop)
         };
-        deleted.map_err(|error| failure(of, &key.name, error))
+        deleted.map_err(|error| store_failure(of, &key.name, error))
     }
 
     async fn watch(&self, of: &ResourceType, from: u64) -> Result<Changes> {
-        let query = Query::all(kind_of(of)?);
+        let kind = kind_of(of)?;
         let of = of.clone();
-        let watch = self.client.watch(&query, &Revision(from.to_string())).await;
-        let watch = watch.map_err(|error| failure(&of, "", error))?;
+        let (from, mut numbers) = self.shapes.start(kind, from);
+        let watch = self.client.watch(&Query::all(kind), &from).await;
+        let watch = watch.map_err(|error| store_failure(&of, "", error))?;
         let changes = watch.map(move |event| {
-            let event = event.map_err(|error| failure(&of, "", error))?;
+            let event = event.map_err(|error| store_failure(&of, "", error))?;
             let what = match event.change {
                 tortie_store::Change::Put(mut resource) => {
                     resource.set_read_defaults();
@@ -117,7 +137,7 @@ impl Storage for CalicoStorage {
                 }
                 tortie_store::Change::Bookmark => What::Bookmark,
             };
-            let revision = number(&event.revision)?;
+            let revision = numbers.next(&event.revision, what != What::Bookmark)?;
             Ok(Change { revision, what })
         });
         Ok(changes.boxed())
@@ -150,39 +170,4 @@ fn decode(of: &ResourceType, object: &Value, mode: Mode) -> Result<Resource> {
     Resource::decode_strict(object).map_err(|problems| {
         Failure::invalid(of.group, of.kind, name.unwrap_or_default(), &problems)
     })
-}
-
-/// Revisions that clients can compare.
-fn number(revision: &Revision) -> Result<u64> {
-    let text = &revision.0;
-    text.parse().map_err(|_| {
-        let message = format!("the datastore's revision {text:?} is not a number");
-        Failure::new(Reason::Internal, message)
-    })
-}
-
-/// What a failure of the datastore means to clients.
-fn failure(of: &ResourceType, name: &str, error: Error) -> Failure {
-    let about = |reason, what: &str| Failure::about(reason, of.group, of.plural, name, what);
-    match error {
-        Error::NotFound(_) => about(Reason::NotFound, "not found"),
-        Error::AlreadyExists(_) => about(Reason::AlreadyExists, "already exists"),
-        Error::Conflict(_) => {
-            let mut failure = about(Reason::Conflict, "");
-            failure.message = format!(
-                "Operation cannot be fulfilled on {}: the object has been modified; please apply your changes to the \
-                 latest version and try again",
-                failure.message.trim_end()
-            );
-            failure
-        }
-        Error::Invalid { problems, .. } => Failure::invalid(of.group, of.kind, name, &problems),
-        Error::Gone(revision) => Failure::new(
-            Reason::Expired,
-            format!("too old resource version: {revision}"),
-        ),
-        Error::Unsupported { .. } => Failure::new(Reason::MethodNotAllowed, error.to_string()),
-        error if error.is_retryable() => Failure::new(Reason::Unavailable, error.to_string()),
-        error => Failure::new(Reason::Internal, error.to_string()),
-    }
 }

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use tokio::signal::unix::{SignalKind, signal};
 use tortie_agent::config::{self as parameters, Sources, explain, resolve};
 use tortie_agent::{Agent, Options};
 
 use super::node::enforced;
+use super::until_signal;
 use crate::args;
 use crate::args::Global;
 use crate::config::{Connection, felix_variable, open_with};
@@ -44,12 +44,9 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
     })?;
     let stop = agent.stop();
     let mut thread = tokio::task::spawn_blocking(move || agent.run());
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
     let outcome = tokio::select! {
         outcome = &mut thread => outcome,
-        _ = terminate.recv() => { stop.stop(); thread.await }
-        _ = interrupt.recv() => { stop.stop(); thread.await }
+        () = until_signal()? => { stop.stop(); thread.await }
     };
     outcome.context("the agent ended unexpectedly")??;
     Ok(ExitCode::SUCCESS)

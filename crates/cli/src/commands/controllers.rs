@@ -5,12 +5,11 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use tokio::signal::unix::{SignalKind, signal};
 use tortie_controllers::settings::{self, Refused, default_spec, explain, resolve};
 use tortie_controllers::{LeaderElection, Options, flannel, own_namespace};
 use tortie_store::{Error, Key, Kind, Resource};
 
-use super::change_logging;
+use super::{change_logging, until_signal, variables};
 use crate::args;
 use crate::args::Global;
 use crate::config::{Backend, Connection, cluster, open};
@@ -55,15 +54,7 @@ pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<Exit
         leader_election,
         set_log_level: Box::new(|level| change_logging(level.as_filter())),
     };
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let shutdown = async {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
-    tortie_controllers::run(options, shutdown).await?;
+    tortie_controllers::run(options, until_signal()?).await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -98,14 +89,6 @@ async fn migrate_from_flannel(
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The variables that can be read.
-fn variables() -> BTreeMap<String, String> {
-    let variables = std::env::vars_os();
-    variables
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
 }
 
 fn leader_election(args: &args::Controllers) -> LeaderElection {

@@ -29,6 +29,9 @@ pub(super) async fn run(args: Get, client: &Client) -> Result<ExitCode> {
     if matches!(form, Form::Table { wide: true }) && shown.kind == Some(Kind::Node) {
         shown.context = table_context(client).await;
     }
+    for resource in &mut shown.resources {
+        resource.metadata_mut().managed_fields = None;
+    }
     if args.export {
         shown.resources.iter_mut().for_each(strip_cluster_fields);
     }

@@ -1,7 +1,7 @@
 //! `tortie node verify`: does the kernel of this machine have what it should have?
 
 pub(super) mod enforced;
-mod startup;
+pub(super) mod startup;
 
 use std::io::Write as _;
 use std::path::Path;

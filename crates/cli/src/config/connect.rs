@@ -1,6 +1,6 @@
 //! Opens the datastore that the settings mean.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -8,6 +8,7 @@ use tortie_api::crd::Group;
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
+use tortie_store::socket::SocketStore;
 use tortie_store::{Client, Store};
 
 use super::{Settings, Source};
@@ -42,21 +43,11 @@ pub(crate) async fn open(global: &Global) -> Result<Connection> {
 
 /// The same, where the variables are these.
 pub(crate) async fn open_with(global: &Global, environment: Source<'_>) -> Result<Connection> {
-    let mut settings = Settings::load(&global.config, environment)?;
-    if let Some(context) = &global.context {
-        settings.k8s_current_context.clone_from(context);
-    }
-    let datastore = match global.datastore {
-        Some(datastore) => datastore,
-        None => settings.datastore()?,
-    };
+    let (settings, datastore) = chosen(global, environment)?;
     tracing::debug!(?datastore, "Opening the datastore");
     let mut cluster = None;
     let (store, backend): (Arc<dyn Store>, Backend) = match datastore {
-        DatastoreType::Embedded => {
-            let file = global.data_file.clone().unwrap_or_else(default_data_file);
-            (Arc::new(EmbeddedStore::open(file)?), Backend::Embedded)
-        }
+        DatastoreType::Embedded => (embedded(&data_file(global)).await?, Backend::Embedded),
         DatastoreType::Etcdv3 => {
             let store = EtcdStore::connect(&etcd(&settings)?).await?;
             (Arc::new(store.clone()), Backend::Etcd(store))
@@ -76,10 +67,7 @@ pub(crate) async fn open_with(global: &Global, environment: Source<'_>) -> Resul
 
 /// The cluster that the settings mean, whatever the datastore is.
 pub(crate) async fn cluster(global: &Global) -> Result<kube::Client> {
-    let mut settings = Settings::load(&global.config, &|name| std::env::var(name).ok())?;
-    if let Some(context) = &global.context {
-        settings.k8s_current_context.clone_from(context);
-    }
+    let (settings, _) = chosen(global, &|name| std::env::var(name).ok())?;
     // With a group given, nothing is asked of the API server.
     let config = KubernetesConfig {
         api_group: Some(Group::V3),
@@ -88,8 +76,66 @@ pub(crate) async fn cluster(global: &Global) -> Result<kube::Client> {
     Ok(KubernetesStore::connect(&config).await?.client().clone())
 }
 
-/// The system's folder for root, the user's own for everybody else.
-fn default_data_file() -> PathBuf {
+/// The kind of datastore that is meant.
+pub(crate) fn datastore(global: &Global) -> Result<DatastoreType> {
+    Ok(chosen(global, &|name| std::env::var(name).ok())?.1)
+}
+
+fn chosen(global: &Global, environment: Source<'_>) -> Result<(Settings, DatastoreType)> {
+    let mut settings = Settings::load(&global.config, environment)?;
+    if let Some(context) = &global.context {
+        settings.k8s_current_context.clone_from(context);
+    }
+    let datastore = match global.datastore {
+        Some(datastore) => datastore,
+        None => settings.datastore()?,
+    };
+    Ok((settings, datastore))
+}
+
+/// The cluster of a kubeconfig.
+pub(crate) async fn cluster_of(kubeconfig: &Path) -> Result<kube::Client> {
+    let config = KubernetesConfig {
+        kubeconfig: vec![kubeconfig.to_owned()],
+        // With a group given, nothing is asked of the API server.
+        api_group: Some(Group::V3),
+        ..KubernetesConfig::default()
+    };
+    Ok(KubernetesStore::connect(&config).await?.client().clone())
+}
+
+/// The embedded datastore: through the process that has it open, if there is one.
+async fn embedded(file: &Path) -> Result<Arc<dyn Store>> {
+    let socket = socket_of(file);
+    if socket.exists() {
+        match SocketStore::connect(&socket).await {
+            Ok(store) => return Ok(Arc::new(store)),
+            // A process that was killed leaves its socket behind. If one is there after all, it has the file open.
+            Err(error) => tracing::debug!(%error, "Nobody answers at the socket"),
+        }
+    }
+    Ok(Arc::new(EmbeddedStore::open(file)?))
+}
+
+/// The file of the embedded datastore.
+pub(crate) fn data_file(global: &Global) -> PathBuf {
+    let file = global.data_file.clone();
+    file.unwrap_or_else(|| data_folder(global).join("tortie.redb"))
+}
+
+/// The socket of a process that has the file open.
+pub(crate) fn socket_of(file: &Path) -> PathBuf {
+    file.with_extension("sock")
+}
+
+/// Where everything of the embedded datastore is: the system's folder for root, the user's own for everybody else.
+pub(crate) fn data_folder(global: &Global) -> PathBuf {
+    if let Some(folder) = &global.data_dir {
+        return folder.clone();
+    }
+    if let Some(folder) = global.data_file.as_deref().and_then(Path::parent) {
+        return folder.to_owned();
+    }
     let folder = match (std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME")) {
         (Some(data), _) if !data.is_empty() => PathBuf::from(data),
         (_, Some(home)) if home != "/root" && !home.is_empty() => {
@@ -97,7 +143,7 @@ fn default_data_file() -> PathBuf {
         }
         _ => PathBuf::from("/var/lib"),
     };
-    folder.join("tortie").join("tortie.redb")
+    folder.join("tortie")
 }
 
 fn etcd(settings: &Settings) -> Result<EtcdConfig> {

@@ -1,5 +1,7 @@
 //! What the API server asks, and what it is answered.
 
+use std::collections::BTreeMap;
+
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response as HttpResponse};
 use json_patch::Patch;
@@ -12,6 +14,8 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Review<K> {
+    /// The kind of the object, as it stands in it.
+    pub kind: String,
     /// What is to be done.
     pub operation: Operation,
     /// The object's name. Empty if the API server is to choose it.
@@ -50,8 +54,12 @@ pub enum Operation {
 pub struct User {
     /// The name.
     pub username: String,
+    /// What tells it from others of the same name, at other times.
+    pub uid: String,
     /// The groups.
     pub groups: Vec<String>,
+    /// What else is known of it.
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 /// Why a request is refused: what the person at the other end reads.
@@ -60,6 +68,7 @@ pub struct User {
 pub struct Refusal {
     text: String,
     code: u16,
+    reason: Option<&'static str>,
 }
 
 impl Refusal {
@@ -68,7 +77,16 @@ impl Refusal {
         Self {
             text: text.into(),
             code: 403,
+            reason: None,
         }
+    }
+
+    /// With another code and the word for programs that goes with it, such as 405 and `MethodNotAllowed`.
+    #[must_use]
+    pub fn with_reason(mut self, code: u16, reason: &'static str) -> Self {
+        self.code = code;
+        self.reason = Some(reason);
+        self
     }
 
     /// Fields are wrong: each with its path and what is wrong with it.
@@ -80,6 +98,7 @@ impl Refusal {
         Self {
             text: fields.join("; "),
             code: 422,
+            reason: None,
         }
     }
 
@@ -87,6 +106,7 @@ impl Refusal {
         Self {
             text: format!("the webhook failed: {error}"),
             code: 500,
+            reason: None,
         }
     }
 }
@@ -111,6 +131,8 @@ pub(super) struct Question {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Request {
     pub(super) uid: String,
+    #[serde(default)]
+    kind: RequestKind,
     operation: Operation,
     #[serde(default)]
     name: String,
@@ -128,6 +150,12 @@ pub(super) struct Request {
     old_object: Option<Value>,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RequestKind {
+    kind: String,
+}
+
 impl Request {
     /// The question with typed objects, or why they cannot be read.
     pub(super) fn review<K: DeserializeOwned>(self) -> Result<Review<K>, Refusal> {
@@ -136,9 +164,11 @@ impl Request {
             typed.map_err(|error| Refusal {
                 text: format!("{which} cannot be read: {error}"),
                 code: 422,
+                reason: None,
             })
         };
         Ok(Review {
+            kind: self.kind.kind,
             operation: self.operation,
             name: self.name,
             namespace: self.namespace,
@@ -179,6 +209,8 @@ struct Response {
 struct Status {
     code: u16,
     message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
 }
 
 pub(super) const API_VERSION: &str = "admission.k8s.io/v1";
@@ -209,6 +241,7 @@ impl Reply {
                 status: Some(Status {
                     code: refusal.code,
                     message: refusal.text,
+                    reason: refusal.reason,
                 }),
                 patch_type: None,
                 patch: None,

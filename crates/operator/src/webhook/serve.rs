@@ -1,8 +1,8 @@
 //! Serves webhooks over TLS.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,42 +11,22 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Request as HttpRequest, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use futures::FutureExt as _;
-use rustls::ServerConfig;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
+use tokio::net::TcpListener;
 
-use super::certificate::Certificate;
 use super::review::{API_VERSION, KIND, Question, Refusal, Reply};
 use super::{Handler, WebhookServer};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
-
-/// How long a client may take to agree on keys.
-const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
-
-/// How many clients may be at it at a time.
-const MOST_HANDSHAKES: usize = 256;
+use crate::tls::{self, Acceptor, Authorities, Certificate, Clients, Limits, TlsListener};
 
 /// A server whose address is taken and whose certificate is good.
 #[derive(Debug)]
 pub(crate) struct BoundWebhooks {
-    listener: TcpListener,
+    listener: TlsListener,
     certificate: Arc<Certificate>,
-    acceptor: Acceptor,
     router: Router,
-}
-
-#[derive(Clone)]
-struct Acceptor(TlsAcceptor);
-
-impl std::fmt::Debug for Acceptor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Acceptor")
-    }
 }
 
 struct Handlers {
@@ -59,14 +39,12 @@ struct Handlers {
 impl WebhookServer {
     pub(crate) async fn bind(self, metrics: Arc<Metrics>) -> Result<BoundWebhooks> {
         let certificate = Arc::new(Certificate::load(self.certificate, self.key)?);
-        let settings = |error: rustls::Error| Error::Settings(format!("TLS: {error}"));
-        let mut config = ServerConfig::builder_with_provider(certificate.provider())
-            .with_safe_default_protocol_versions()
-            .map_err(settings)?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(&certificate) as Arc<_>);
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let listener = TcpListener::bind(self.address)
+        let clients = match self.client_authorities {
+            Some(path) => Clients::Required(Arc::new(authorities(&path)?)),
+            None => Clients::Unknown,
+        };
+        let acceptor = Acceptor::new(&certificate, clients)?;
+        let tcp = TcpListener::bind(self.address)
             .await
             .map_err(|source| Error::Listen {
                 purpose: "webhooks",
@@ -87,10 +65,14 @@ impl WebhookServer {
         let router = router
             .layer(DefaultBodyLimit::disable())
             .with_state(Arc::new(handlers));
+        // After the layers: it has no body.
+        let router = match self.ready {
+            Some(path) => router.route(&path, get(async || "ok")),
+            None => router,
+        };
         Ok(BoundWebhooks {
-            listener,
+            listener: TlsListener { tcp, acceptor },
             certificate,
-            acceptor: Acceptor(TlsAcceptor::from(Arc::new(config))),
             router,
         })
     }
@@ -99,73 +81,27 @@ impl WebhookServer {
 impl BoundWebhooks {
     /// Serves until it is dropped.
     pub(crate) async fn serve(self) -> std::io::Result<()> {
-        let local = self.listener.local_addr()?;
-        let (ready, connections) = mpsc::channel(16);
-        let incoming = Incoming { connections, local };
+        let limits = Limits::default();
+        let forever = std::future::pending();
         tokio::select! {
             () = self.certificate.follow() => Ok(()),
-            () = accept(self.listener, self.acceptor, ready) => Ok(()),
-            served = axum::serve(incoming, self.router) => served,
+            () = tls::serve(self.listener, self.router, &limits, forever) => Ok(()),
         }
     }
 }
 
-/// Agrees on keys with each client beside the others, so that a slow one holds up nobody.
-async fn accept(
-    listener: TcpListener,
-    acceptor: Acceptor,
-    ready: mpsc::Sender<(TlsStream<TcpStream>, SocketAddr)>,
-) {
-    let places = Arc::new(Semaphore::new(MOST_HANDSHAKES));
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
-        let (stream, peer) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                // Mostly a lack of file descriptors, which passes.
-                tracing::warn!(%error, "Cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let (acceptor, ready) = (acceptor.0.clone(), ready.clone());
-        tokio::spawn(async move {
-            match tokio::time::timeout(HANDSHAKE_PATIENCE, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => {
-                    // Nobody takes it if the server ended meanwhile.
-                    let _ = ready.send((stream, peer)).await;
-                }
-                Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS failed"),
-                Err(_) => tracing::debug!(%peer, "TLS took too long"),
-            }
-            drop(place);
-        });
+/// The authorities in a file.
+fn authorities(path: &Path) -> Result<Authorities> {
+    let unusable = |reason: String| Error::Certificate {
+        path: path.to_owned(),
+        reason,
+    };
+    let pem = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
+    let authorities = Authorities::from_pem(&pem).map_err(unusable)?;
+    if authorities.is_empty() {
+        return Err(unusable("it holds no certificate".to_owned()));
     }
-}
-
-/// Connections with keys agreed on.
-struct Incoming {
-    connections: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
-    local: SocketAddr,
-}
-
-impl axum::serve::Listener for Incoming {
-    type Io = TlsStream<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        match self.connections.recv().await {
-            Some(connection) => connection,
-            // The other side ends together with this one.
-            None => std::future::pending().await,
-        }
-    }
-
-    fn local_addr(&self) -> std::io::Result<Self::Addr> {
-        Ok(self.local)
-    }
+    Ok(authorities)
 }
 
 async fn answer(State(handlers): State<Arc<Handlers>>, request: HttpRequest) -> Response {

@@ -1,6 +1,5 @@
 //! `tortie node startup` and `tortie node tunnel-addresses`: a node gets its place in the cluster.
 
-use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,11 +18,11 @@ use tortie_store::Client;
 
 use crate::args::{Global, Startup, TunnelAddresses};
 use crate::commands::agent::machine_name;
+use crate::commands::variables;
 use crate::config::{Connection, open};
 
 pub(super) async fn startup(args: &Startup, global: &Global) -> Result<ExitCode> {
     let settings = settings(args.node.as_deref())?;
-    let interfaces = interfaces().context("interfaces of this machine")?;
     let Connection {
         client, cluster, ..
     } = open(global).await?;
@@ -33,22 +32,36 @@ pub(super) async fn startup(args: &Startup, global: &Global) -> Result<ExitCode>
         }),
         None => None,
     };
-    let registered = register(&client, &settings, &interfaces, kubernetes.as_ref()).await?;
+    place(&client, &settings, kubernetes.as_ref()).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Gives the node its place: its resource, the first pools, addresses of tunnels, and the file that names it. Tells what
+/// was made, and gives the node's own addresses.
+pub(crate) async fn place(
+    client: &Client,
+    settings: &Settings,
+    kubernetes: Option<&KubernetesFacts>,
+) -> Result<Vec<String>> {
+    let interfaces = interfaces().context("interfaces of this machine")?;
+    let registered = register(client, settings, &interfaces, kubernetes).await?;
     let mut out = anstream::stdout();
     for pool in &registered.pools {
         writeln!(out, "Created pool {pool}")?;
     }
     let addresses = registered.node.spec.bgp.unwrap_or_default();
+    let mut own = Vec::new();
     for address in [addresses.ipv4_address, addresses.ipv6_address] {
-        if !address.is_empty() {
+        if let Some(ip) = address.split('/').next().filter(|ip| !ip.is_empty()) {
             writeln!(out, "Node {} has the address {address}", settings.name)?;
+            own.push(ip.to_owned());
         }
     }
-    give_addresses(&client, &settings.name).await?;
+    give_addresses(client, &settings.name).await?;
     let file = &settings.name_file;
     replace_file(file, &settings.name)
         .with_context(|| format!("writing the node's name to {}", file.display()))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(own)
 }
 
 pub(super) async fn tunnel_addresses(args: &TunnelAddresses, global: &Global) -> Result<ExitCode> {
@@ -102,10 +115,9 @@ async fn give_addresses(client: &Client, node: &str) -> Result<()> {
     Ok(())
 }
 
-fn settings(node: Option<&str>) -> Result<Settings> {
-    let mut variables: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+/// The settings of a node's start, from the variables of the process.
+pub(crate) fn settings(node: Option<&str>) -> Result<Settings> {
+    let mut variables = variables();
     if let Some(node) = node {
         variables.insert("NODENAME".to_owned(), node.to_owned());
     }

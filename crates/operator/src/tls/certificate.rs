@@ -16,10 +16,10 @@ use crate::error::{Error, Result};
 /// How often the files are read. Polling sees also what notifications miss: links that are swapped, other file systems.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The certificate in use.
-pub(super) struct Certificate {
-    chain: PathBuf,
-    key: PathBuf,
+/// The certificate that a server shows, with its key.
+pub struct Certificate {
+    /// Where it is read from: the chain and its key. None if it is not in files.
+    paths: Option<(PathBuf, PathBuf)>,
     provider: Arc<CryptoProvider>,
     current: RwLock<Loaded>,
 }
@@ -37,18 +37,29 @@ struct Files {
 }
 
 impl Certificate {
-    pub(super) fn load(chain: PathBuf, key: PathBuf) -> Result<Self> {
-        let provider = Arc::new(ring::default_provider());
+    /// The certificate chain and its key in two files in PEM. [`Certificate::follow`] reads them again when they change:
+    /// cert-manager and the kubelet replace them.
+    pub fn load(chain: PathBuf, key: PathBuf) -> Result<Self> {
         let files = read(&chain, &key)?;
-        let loaded = Loaded {
-            key: certified(&files, &chain, &key, &provider)?,
-            files,
+        Self::new(files, Some((chain, key)))
+    }
+
+    /// A certificate chain and its key in PEM.
+    pub fn from_pem(chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Result<Self> {
+        let files = Files {
+            chain: chain.into(),
+            key: key.into(),
         };
+        Self::new(files, None)
+    }
+
+    fn new(files: Files, paths: Option<(PathBuf, PathBuf)>) -> Result<Self> {
+        let provider = Arc::new(ring::default_provider());
+        let key = certified(&files, paths.as_ref(), &provider)?;
         Ok(Self {
-            chain,
-            key,
+            paths,
             provider,
-            current: RwLock::new(loaded),
+            current: RwLock::new(Loaded { files, key }),
         })
     }
 
@@ -56,15 +67,18 @@ impl Certificate {
         Arc::clone(&self.provider)
     }
 
-    /// Follows the files. What cannot be used is reported, and the last good certificate stays.
-    pub(super) async fn follow(self: Arc<Self>) {
+    /// Follows the files, for ever. What cannot be used is reported, and the last good certificate stays.
+    pub async fn follow(&self) {
+        let Some((chain, _)) = &self.paths else {
+            return std::future::pending().await;
+        };
         let mut last_problem = String::new();
         loop {
             tokio::time::sleep(INTERVAL).await;
             match self.reload() {
                 Ok(true) => {
                     last_problem.clear();
-                    tracing::info!(file = %self.chain.display(), "Certificate changed");
+                    tracing::info!(file = %chain.display(), "Certificate changed");
                 }
                 Ok(false) => {}
                 Err(error) => {
@@ -81,7 +95,10 @@ impl Certificate {
 
     /// Whether another certificate is in use now.
     fn reload(&self) -> Result<bool> {
-        let files = read(&self.chain, &self.key)?;
+        let Some((chain, key)) = &self.paths else {
+            return Ok(false);
+        };
+        let files = read(chain, key)?;
         let is_same = self
             .current
             .read()
@@ -91,7 +108,7 @@ impl Certificate {
         if is_same {
             return Ok(false);
         }
-        let key = certified(&files, &self.chain, &self.key, &self.provider)?;
+        let key = certified(&files, self.paths.as_ref(), &self.provider)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Loaded { files, key };
         Ok(true)
     }
@@ -106,7 +123,7 @@ impl ResolvesServerCert for Certificate {
 
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Certificate").field(&self.chain).finish()
+        f.debug_tuple("Certificate").field(&self.paths).finish()
     }
 }
 
@@ -120,10 +137,13 @@ fn read(chain: &Path, key: &Path) -> Result<Files> {
 
 fn certified(
     files: &Files,
-    chain_path: &Path,
-    key_path: &Path,
+    paths: Option<&(PathBuf, PathBuf)>,
     provider: &CryptoProvider,
 ) -> Result<Arc<CertifiedKey>> {
+    let (chain_path, key_path) = match paths {
+        Some((chain, key)) => (chain.as_path(), key.as_path()),
+        None => (Path::new("in memory"), Path::new("in memory")),
+    };
     let chain: Vec<_> = CertificateDer::pem_slice_iter(&files.chain)
         .collect::<Result<_, _>>()
         .map_err(|error| unusable(chain_path, error))?;

@@ -1,0 +1,245 @@
+//! Requests for objects.
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::Response;
+
+use super::accept::{Accept, View};
+use super::stream::End;
+use super::{Api, body, method_not_allowed, not_found, stream};
+use crate::access::tiers::{TierAccess, has_tiers};
+use crate::access::{Attributes, User};
+use crate::failure::{Failure, Reason, Result};
+use crate::options::{ListOptions, Query, WriteOptions};
+use crate::patch::Patch;
+use crate::path::Objects;
+use crate::registry::ResourceType;
+use crate::service::{Body, Deleted, Guard, Unguarded, Write};
+
+/// What a request is about, and who sent it.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) of: &'a ResourceType,
+    pub(super) target: &'a Objects,
+    pub(super) user: &'a User,
+    pub(super) query: &'a Query,
+    pub(super) accept: &'a Accept,
+}
+
+impl Api {
+    pub(super) async fn objects(&self, asked: Asked<'_>, request: Request) -> Result<Response> {
+        let Asked {
+            of,
+            target,
+            user,
+            query,
+            accept,
+        } = asked;
+        let namespace = namespace_of(of, target)?;
+        let is_status = match target.subresource.as_deref() {
+            None => false,
+            Some("status") if of.has_status => true,
+            Some(_) => return Err(not_found()),
+        };
+        let verb = verb(request.method(), target.name.is_some(), query)?;
+        let attributes = Attributes {
+            verb,
+            group: of.group,
+            version: of.version,
+            resource: of.plural,
+            subresource: if is_status { "status" } else { "" },
+            namespace,
+            name: target.name.as_deref(),
+        };
+        self.access.authorize(user, &attributes).await?;
+        let tiers = has_tiers(of).then_some(TierAccess {
+            authorizer: &*self.access,
+            user,
+            attributes,
+        });
+        let guard: &dyn Guard = match &tiers {
+            Some(tiers) => tiers,
+            None => &Unguarded,
+        };
+        let view = accept.view(query)?;
+        match (verb, &target.name) {
+            ("get", Some(name)) => {
+                let object = self.service.get(of, namespace, name).await?;
+                guard.check(&object).await?;
+                Ok(view.object(of, StatusCode::OK, &object))
+            }
+            ("watch", _) => {
+                // Before the tiers are read, so that none is missed.
+                let new_tiers = match tiers {
+                    Some(_) => Some(self.service.watch_tiers().await?),
+                    None => None,
+                };
+                let mut options = self.selected(query, of, tiers).await?;
+                if let Some(name) = &target.name {
+                    options.fields = options.fields.and_name(name);
+                }
+                let watching = match self.service.watch(of, namespace, &options).await {
+                    Ok(watching) => watching,
+                    // As Kubernetes does it, and as clients expect it who then list again.
+                    Err(failure) if failure.reason == Reason::Expired => {
+                        return Ok(stream::expired(&failure));
+                    }
+                    Err(failure) => return Err(failure),
+                };
+                let end = End {
+                    timeout: options.timeout,
+                    closing: self.closing.subscribe(),
+                    tiers: new_tiers,
+                };
+                Ok(stream::response(watching, view, end))
+            }
+            ("list", _) => {
+                let options = self.selected(query, of, tiers).await?;
+                let page = self.service.list(of, namespace, &options).await?;
+                Ok(view.list(of, &page))
+            }
+            ("deletecollection", _) => {
+                let selected = self.selected(query, of, tiers).await?;
+                let options = body::delete_options(request, query).await?;
+                let deleted = self
+                    .service
+                    .delete_all(of, namespace, &selected, &options)
+                    .await?;
+                Ok(view.deleted_all(of, &deleted))
+            }
+            ("delete", Some(name)) => {
+                let options = body::delete_options(request, query).await?;
+                let deleted = self
+                    .service
+                    .delete(of, namespace, name, &options, guard)
+                    .await?;
+                Ok(match &deleted {
+                    Deleted::Gone(object) => View::gone(of, name, object),
+                    Deleted::Marked(object) => view.object(of, StatusCode::OK, object),
+                })
+            }
+            (_, name) => {
+                let options = query.write_options()?;
+                let agent = agent(request.headers());
+                let write = Write {
+                    of,
+                    namespace,
+                    is_status,
+                    options: &options,
+                    agent: &agent,
+                    guard,
+                };
+                self.write(write, verb, name.as_deref(), view, request)
+                    .await
+            }
+        }
+    }
+
+    /// What a request selects, of what its sender may see.
+    async fn selected(
+        &self,
+        query: &Query,
+        of: &ResourceType,
+        tiers: Option<TierAccess<'_>>,
+    ) -> Result<ListOptions> {
+        let mut options = query.list_options(of)?;
+        if let Some(tiers) = tiers {
+            let all = self.service.tier_names().await?;
+            tiers.restrict(&mut options, &all).await?;
+        }
+        Ok(options)
+    }
+
+    async fn write(
+        &self,
+        write: Write<'_>,
+        verb: &str,
+        name: Option<&str>,
+        view: View,
+        request: Request,
+    ) -> Result<Response> {
+        let (media_type, bytes) = body::read(request).await?;
+        match (verb, name) {
+            ("create", None) => {
+                let object = body::object(&media_type, &bytes)?;
+                let created = self.service.create(write, object).await?;
+                Ok(view.object(write.of, StatusCode::CREATED, &created))
+            }
+            ("update", Some(name)) => {
+                let body = Body::Whole(body::object(&media_type, &bytes)?);
+                let (changed, _) = self.service.change(write, name, &body).await?;
+                Ok(view.object(write.of, StatusCode::OK, &changed))
+            }
+            ("patch", Some(name)) => {
+                let body = patch_body(write.options, &media_type, &bytes)?;
+                let (changed, is_new) = self.service.change(write, name, &body).await?;
+                let code = if is_new {
+                    StatusCode::CREATED
+                } else {
+                    StatusCode::OK
+                };
+                Ok(view.object(write.of, code, &changed))
+            }
+            _ => Err(Failure::new(
+                Reason::MethodNotAllowed,
+                "the server does not allow this method on the requested resource",
+            )),
+        }
+    }
+}
+
+fn patch_body(options: &WriteOptions, media_type: &str, bytes: &[u8]) -> Result<Body> {
+    if !matches!(
+        media_type,
+        "application/apply-patch+yaml" | "application/apply-patch+json"
+    ) {
+        return Ok(Body::Patch(Patch::parse(media_type, bytes)?));
+    }
+    if options.field_manager.is_empty() {
+        return Err(Failure::bad_request(
+            "fieldManager is required for apply patch: name who applies",
+        ));
+    }
+    Ok(Body::Apply(body::object("application/yaml", bytes)?))
+}
+
+/// The verb of a request, as access is decided by.
+fn verb(method: &Method, has_name: bool, query: &Query) -> Result<&'static str> {
+    let is_watch = matches!(query.get("watch"), Some("true" | "1"));
+    match (method.as_str(), has_name) {
+        ("GET" | "HEAD", _) if is_watch => Ok("watch"),
+        ("GET" | "HEAD", true) => Ok("get"),
+        ("GET" | "HEAD", false) => Ok("list"),
+        ("POST", false) => Ok("create"),
+        ("PUT", true) => Ok("update"),
+        ("PATCH", true) => Ok("patch"),
+        ("DELETE", true) => Ok("delete"),
+        ("DELETE", false) => Ok("deletecollection"),
+        _ => Err(method_not_allowed(method)),
+    }
+}
+
+/// A type with namespaces may be asked for in all of them, but an object is in one.
+fn namespace_of<'a>(of: &ResourceType, target: &'a Objects) -> Result<Option<&'a str>> {
+    match (of.is_namespaced, target.namespace.as_deref(), &target.name) {
+        (true, Some(namespace), _) => Ok(Some(namespace)),
+        (true, None, None) | (false, None, _) => Ok(None),
+        _ => Err(not_found()),
+    }
+}
+
+/// Who writes, if the client does not say: the first word of what it calls itself.
+fn agent(headers: &HeaderMap) -> String {
+    let agent = headers
+        .get(header::USER_AGENT)
+        .and_then(|agent| agent.to_str().ok());
+    let name = agent
+        .and_then(|agent| agent.split('/').next())
+        .unwrap_or_default();
+    let name: String = name.chars().take(128).collect();
+    if name.is_empty() {
+        "unknown".to_owned()
+    } else {
+        name
+    }
+}

@@ -1,0 +1,134 @@
+//! Serves the API: over TLS, and through a socket of this machine.
+
+pub mod certificates;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::sync::watch;
+use tortie_operator::tls::{
+    self, Acceptor, Certificate, Clients, Established, Incoming, Limits, Peer, Protocol,
+    TlsListener,
+};
+
+use crate::http::Api;
+
+/// Where clients come to.
+#[derive(Debug)]
+pub enum Listener {
+    /// Over the network, with a certificate that is read again when it changes.
+    Tls {
+        /// Where, and how keys are agreed on.
+        listener: TlsListener,
+        /// What is shown to clients.
+        certificate: Arc<Certificate>,
+    },
+    /// Through a socket, such as one that `tortie_store::socket::bind` made.
+    Socket(UnixListener),
+}
+
+/// Why a server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address cannot be had.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The certificate or the settings cannot be used.
+    #[error(transparent)]
+    Tls(#[from] tortie_operator::Error),
+}
+
+impl Listener {
+    /// Takes an address.
+    pub async fn tls(
+        address: SocketAddr,
+        certificate: Arc<Certificate>,
+        clients: Clients,
+    ) -> Result<Self, Error> {
+        let acceptor = Acceptor::new(&certificate, clients)?;
+        let tcp = TcpListener::bind(address).await;
+        let tcp = tcp.map_err(|source| Error::Listen { address, source })?;
+        let listener = TlsListener { tcp, acceptor };
+        Ok(Self::Tls {
+            listener,
+            certificate,
+        })
+    }
+
+    /// The address, if it is one of the network: also where any free port was asked for.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tls { listener, .. } => listener.tcp.local_addr().ok(),
+            Self::Socket(_) => None,
+        }
+    }
+}
+
+/// Serves until `shutdown`. Watches end then, and other requests that are under way are answered.
+pub async fn serve(
+    api: Arc<Api>,
+    listeners: Vec<Listener>,
+    limits: &Limits,
+    shutdown: impl Future<Output = ()>,
+) {
+    let stop = watch::Sender::new(false);
+    let serving = listeners.into_iter().map(|listener| {
+        let router = Arc::clone(&api).router();
+        let mut stopped = stop.subscribe();
+        let stopped = async move {
+            // An error says that the sender is gone, which is the end as well.
+            let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
+        };
+        async move {
+            match listener {
+                Listener::Tls {
+                    listener,
+                    certificate,
+                } => tokio::select! {
+                    () = tls::serve(listener, router, limits, stopped) => {}
+                    () = certificate.follow() => {}
+                },
+                Listener::Socket(socket) => {
+                    tls::serve(LocalListener(socket), router, limits, stopped).await;
+                }
+            }
+        }
+    });
+    let serving = join_all(serving);
+    let ending = async {
+        shutdown.await;
+        api.close();
+        stop.send_replace(true);
+    };
+    tokio::join!(serving, ending);
+}
+
+/// Processes of this machine.
+struct LocalListener(UnixListener);
+
+impl Incoming for LocalListener {
+    type Raw = UnixStream;
+    type Io = UnixStream;
+
+    async fn accept(&self) -> io::Result<UnixStream> {
+        Ok(self.0.accept().await?.0)
+    }
+
+    async fn establish(&self, io: UnixStream) -> io::Result<Established<UnixStream>> {
+        let peer = Peer::local(io.peer_cred()?.uid());
+        Ok(Established {
+            io,
+            peer,
+            protocol: Protocol::Either,
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! The certificates of a server that stands alone: an authority of its own, what it vouches for, and a kubeconfig with
+//! which `kubectl` finds the server and is let in.
+//!
+//! # Invariants
+//! - What is there and good is kept, so that clients need not be told anew.
+//! - Files with secrets can be read by their owner alone, at every moment.
+//! - A file is replaced as a whole or not at all.
+
+mod files;
+mod issue;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use self::files::Folder;
+use self::issue::{Authority, Subject};
+
+pub use self::issue::{SelfIssued, issue_for_service};
+
+/// What is left of a certificate's time when another one is made.
+const RENEWAL: Duration = Duration::from_hours(30 * 24);
+
+/// How often a running server looks whether it is time for that.
+const INTERVAL: Duration = Duration::from_hours(12);
+
+/// Why certificates cannot be made or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read or written.
+    #[error("cannot {action} {}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A certificate cannot be made.
+    #[error("cannot make the certificate of {subject}")]
+    Issue {
+        /// Whose.
+        subject: String,
+        /// Why not.
+        #[source]
+        source: rcgen::Error,
+    },
+}
+
+/// The files of a server that stands alone, all in one folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The certificate of the authority.
+    pub authority: PathBuf,
+    /// The certificate of the server.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// The certificate of the administrator.
+    pub client_certificate: PathBuf,
+    /// Its key.
+    pub client_key: PathBuf,
+    /// The token of the administrator.
+    pub token: PathBuf,
+    /// How clients find the server and are let in.
+    pub kubeconfig: PathBuf,
+}
+
+/// What the files are made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Purpose {
+    /// The folder. It is made if it is not there.
+    pub folder: PathBuf,
+    /// The server's address for the kubeconfig, such as `https://127.0.0.1:6443`.
+    pub url: String,
+    /// Names and addresses of the server beside those of the machine itself.
+    pub names: Vec<String>,
+}
+
+/// Makes what is not there, and renews what is no longer good for long.
+pub fn prepare(purpose: &Purpose) -> Result<Credentials, Error> {
+    let folder = Folder::open(&purpose.folder)?;
+    let authority = Authority::prepare(&folder)?;
+    let server = Subject {
+        name: "kube-apiserver".to_owned(),
+        group: None,
+        alternatives: server_names(&purpose.names),
+        is_server: true,
+    };
+    authority.prepare_pair(&folder, "server", &server)?;
+    let administrator = Subject {
+        name: "kubernetes-admin".to_owned(),
+        group: Some(crate::access::ADMINISTRATORS),
+        alternatives: Vec::new(),
+        is_server: false,
+    };
+    let (certificate, key) = authority.prepare_pair(&folder, "admin", &administrator)?;
+    if folder.read("token")?.is_none_or(|token| token.len() < 32) {
+        let half = || uuid::Uuid::new_v4().simple().to_string();
+        folder.write_secret("token", &(half() + &half()))?;
+    }
+    let kubeconfig = kubeconfig(&purpose.url, authority.certificate(), &certificate, &key);
+    if folder.read("kubeconfig")?.as_deref() != Some(kubeconfig.as_str()) {
+        folder.write_secret("kubeconfig", &kubeconfig)?;
+    }
+    let path = |name: &str| purpose.folder.join(name);
+    Ok(Credentials {
+        authority: path("ca.crt"),
+        certificate: path("server.crt"),
+        key: path("server.key"),
+        client_certificate: path("admin.crt"),
+        client_key: path("admin.key"),
+        token: path("token"),
+        kubeconfig: path("kubeconfig"),
+    })
+}
+
+/// Renews certificates while the server runs, for ever. It reads its own again by itself.
+pub async fn follow(purpose: Purpose) {
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        if let Err(error) = prepare(&purpose) {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "Certificates cannot be renewed"
+            );
+        }
+    }
+}
+
+impl Credentials {
+    /// The token of the administrator.
+    pub fn read_token(&self) -> Result<String, Error> {
+        read(&self.token)
+    }
+
+    /// The certificate of the authority in PEM.
+    pub fn read_authority(&self) -> Result<String, Error> {
+        read(&self.authority)
+    }
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(|source| Error::File {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// What the server is called: on this machine, by others, and from within a cluster.
+fn server_names(more: &[String]) -> Vec<String> {
+    let mut names = vec![
+        "localhost".to_owned(),
+        IpAddr::from(Ipv4Addr::LOCALHOST).to_string(),
+        IpAddr::from(Ipv6Addr::LOCALHOST).to_string(),
+        "kubernetes".to_owned(),
+        "kubernetes.default".to_owned(),
+        "kubernetes.default.svc".to_owned(),
+    ];
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy().to_ascii_lowercase();
+    names.extend([host].into_iter().chain(more.iter().cloned()));
+    names.retain(|name| !name.is_empty());
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn kubeconfig(url: &str, authority: &str, certificate: &str, key: &str) -> String {
+    let [authority, certificate, key] = [authority, certificate, key].map(|pem| BASE64.encode(pem));
+    format!(
+        "apiVersion: v1
+kind: Config
+clusters:
+- name: tortie
+  cluster:
+    server: {url}
+    certificate-authority-data: {authority}
+users:
+- name: kubernetes-admin
+  user:
+    client-certificate-data: {certificate}
+    client-key-data: {key}
+contexts:
+- name: tortie
+  context:
+    cluster: tortie
+    user: kubernetes-admin
+current-context: tortie
+"
+    )
+}
+
+#[cfg(test)]
+mod tests;

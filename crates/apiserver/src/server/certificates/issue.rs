@@ -1,0 +1,241 @@
+//! An authority, and the certificates that it issues.
+
+use std::net::IpAddr;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+};
+use x509_parser::extensions::GeneralName;
+use x509_parser::pem::parse_x509_pem;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use super::files::Folder;
+use super::{Error, RENEWAL};
+
+/// How long an authority lasts, and what it issues.
+const AUTHORITY_YEARS: i64 = 10;
+const YEARS: i64 = 1;
+
+/// The authority's name.
+const NAME: &str = "tortie";
+
+/// Whose certificate it is, and what for.
+pub(super) struct Subject {
+    pub(super) name: String,
+    /// A certificate of ours names one group at most.
+    pub(super) group: Option<&'static str>,
+    /// Names and addresses of a server.
+    pub(super) alternatives: Vec<String>,
+    pub(super) is_server: bool,
+}
+
+/// An authority that can vouch for others.
+pub(super) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+    /// Whether it was made just now, so that nothing that is there can be its.
+    is_new: bool,
+}
+
+/// A certificate of a server with the authority that vouches for it, all in PEM and in memory.
+#[derive(Debug, Clone)]
+pub struct SelfIssued {
+    /// The certificate of the authority.
+    pub authority: String,
+    /// The certificate of the server.
+    pub certificate: String,
+    /// Its key.
+    pub key: String,
+}
+
+/// Makes a certificate for a server that is known by these names, and an authority for it alone.
+pub fn issue_for_service(names: &[String]) -> Result<SelfIssued, Error> {
+    let (authority, _) = Authority::create()?;
+    let (certificate, key) = authority.issue(&Subject {
+        name: names.first().cloned().unwrap_or_default(),
+        group: None,
+        alternatives: names.to_vec(),
+        is_server: true,
+    })?;
+    Ok(SelfIssued {
+        authority: authority.pem,
+        certificate,
+        key,
+    })
+}
+
+impl Authority {
+    /// The authority in a folder; a new one if there is none, or it does not last much longer.
+    pub(super) fn prepare(folder: &Folder) -> Result<Self, Error> {
+        if let (Some(pem), Some(key)) = (folder.read("ca.crt")?, folder.read("ca.key")?)
+            && lasts(&pem)
+            && let Ok(key) = KeyPair::from_pem(&key)
+            && is_key_of(&pem, &key)
+            && let Ok(issuer) = Issuer::from_ca_cert_pem(&pem, key)
+        {
+            return Ok(Self {
+                issuer,
+                pem,
+                is_new: false,
+            });
+        }
+        let (authority, key) = Self::create()?;
+        folder.write_secret("ca.key", &key)?;
+        folder.write("ca.crt", &authority.pem)?;
+        Ok(authority)
+    }
+
+    fn create() -> Result<(Self, String), Error> {
+        let make = || {
+            let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+            let mut params = lasting(AUTHORITY_YEARS, Vec::new())?;
+            params.distinguished_name.push(DnType::CommonName, NAME);
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+            let pem = params.self_signed(&key)?.pem();
+            let text = key.serialize_pem();
+            let issuer = Issuer::new(params, key);
+            let is_new = true;
+            let authority = Self {
+                issuer,
+                pem,
+                is_new,
+            };
+            Ok((authority, text))
+        };
+        make().map_err(issuing(NAME))
+    }
+
+    /// Its certificate in PEM.
+    pub(super) fn certificate(&self) -> &str {
+        &self.pem
+    }
+
+    /// The certificate and key in two files; new ones if there are none, they do not last much longer, or they do not say
+    /// what they should.
+    pub(super) fn prepare_pair(
+        &self,
+        folder: &Folder,
+        file: &str,
+        subject: &Subject,
+    ) -> Result<(String, String), Error> {
+        let (crt, key_file) = (format!("{file}.crt"), format!("{file}.key"));
+        if !self.is_new
+            && let (Some(pem), Some(key)) = (folder.read(&crt)?, folder.read(&key_file)?)
+            && lasts(&pem)
+            && self.has_issued(&pem)
+            && names(&pem, &subject.alternatives)
+            && KeyPair::from_pem(&key).is_ok_and(|key| is_key_of(&pem, &key))
+        {
+            return Ok((pem, key));
+        }
+        let (pem, key) = self.issue(subject)?;
+        folder.write_secret(&key_file, &key)?;
+        folder.write(&crt, &pem)?;
+        Ok((pem, key))
+    }
+
+    fn issue(&self, subject: &Subject) -> Result<(String, String), Error> {
+        let make = || {
+            let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+            let mut params = lasting(YEARS, subject.alternatives.clone())?;
+            let name = &mut params.distinguished_name;
+            name.push(DnType::CommonName, subject.name.as_str());
+            if let Some(group) = subject.group {
+                name.push(DnType::OrganizationName, group);
+            }
+            params.is_ca = IsCa::ExplicitNoCa;
+            params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+            params.extended_key_usages = vec![if subject.is_server {
+                ExtendedKeyUsagePurpose::ServerAuth
+            } else {
+                ExtendedKeyUsagePurpose::ClientAuth
+            }];
+            params.use_authority_key_identifier_extension = true;
+            let pem = params.signed_by(&key, &self.issuer)?.pem();
+            Ok((pem, key.serialize_pem()))
+        };
+        make().map_err(issuing(&subject.name))
+    }
+
+    fn has_issued(&self, pem: &str) -> bool {
+        let is_ours = with_certificate(&self.pem, |authority| {
+            with_certificate(pem, |certificate| {
+                certificate
+                    .verify_signature(Some(authority.public_key()))
+                    .is_ok()
+            })
+        });
+        is_ours.flatten().unwrap_or_default()
+    }
+}
+
+fn issuing(subject: &str) -> impl FnOnce(rcgen::Error) -> Error {
+    let subject = subject.to_owned();
+    move |source| Error::Issue { subject, source }
+}
+
+/// What all certificates have in common. They begin a day early, for clocks that are behind.
+fn lasting(years: i64, alternatives: Vec<String>) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(alternatives)?;
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let date = |date: jiff::civil::Date| {
+        let number = |number: i8| number.unsigned_abs();
+        rcgen::date_time_ymd(date.year().into(), number(date.month()), number(date.day()))
+    };
+    params.not_before = date(today.saturating_sub(1.day()));
+    params.not_after = date(today.saturating_add(years.years()));
+    Ok(params)
+}
+
+fn with_certificate<T>(pem: &str, look: impl FnOnce(&X509Certificate<'_>) -> T) -> Option<T> {
+    let (_, pem) = parse_x509_pem(pem.as_bytes()).ok()?;
+    let (_, certificate) = X509Certificate::from_der(&pem.contents).ok()?;
+    Some(look(&certificate))
+}
+
+/// Whether a certificate need not be renewed yet.
+fn lasts(pem: &str) -> bool {
+    let until = Timestamp::now() + SignedDuration::try_from(RENEWAL).unwrap_or_default();
+    let lasts = |certificate: &X509Certificate<'_>| {
+        let validity = certificate.validity();
+        validity.not_after.timestamp() > until.as_second()
+            && validity.not_before.timestamp() <= Timestamp::now().as_second()
+    };
+    with_certificate(pem, lasts).unwrap_or_default()
+}
+
+fn is_key_of(pem: &str, key: &KeyPair) -> bool {
+    let point = |certificate: &X509Certificate<'_>| {
+        certificate.public_key().subject_public_key.data == key.public_key_raw()
+    };
+    with_certificate(pem, point).unwrap_or_default()
+}
+
+/// Whether a certificate names all of these hosts and addresses.
+fn names(pem: &str, wanted: &[String]) -> bool {
+    let named = with_certificate(pem, |certificate| {
+        let extension = certificate.subject_alternative_name().ok().flatten();
+        let names = extension
+            .iter()
+            .flat_map(|names| &names.value.general_names);
+        names.filter_map(text_of).collect::<Vec<String>>()
+    });
+    let named = named.unwrap_or_default();
+    wanted.iter().all(|name| named.contains(name))
+}
+
+fn text_of(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => {
+            let four = <[u8; 4]>::try_from(*bytes).map(IpAddr::from);
+            let address = four.or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from));
+            address.ok().map(|address| address.to_string())
+        }
+        _ => None,
+    }
+}

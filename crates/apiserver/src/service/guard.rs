@@ -1,0 +1,24 @@
+//! Whether objects may be touched, where that depends on what they hold.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::failure::Result;
+
+/// Decides whether an object may be touched, by what it holds. A change is asked about with the object before and after.
+#[async_trait]
+pub trait Guard: Send + Sync {
+    /// Fails if this object may not be touched.
+    async fn check(&self, object: &Value) -> Result<()>;
+}
+
+/// Every object may be touched.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unguarded;
+
+#[async_trait]
+impl Guard for Unguarded {
+    async fn check(&self, _: &Value) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! Kubernetes' own objects in the embedded store, for a server that stands alone.
+
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use tortie_store::embedded::{Document, DocumentChange, DocumentError, DocumentKey, Documents};
+
+use super::{Change, Changes, Listed, Mode, Storage, What, native, store_failure};
+use crate::failure::{Failure, Reason, Result};
+use crate::registry::ResourceType;
+
+/// Kubernetes' own objects.
+#[derive(Clone)]
+pub struct DocumentStorage {
+    documents: Documents,
+}
+
+impl DocumentStorage {
+    /// What documents hold.
+    pub fn new(documents: Documents) -> Self {
+        Self { documents }
+    }
+}
+
+#[async_trait]
+impl Storage for DocumentStorage {
+    fn complete(&self, of: &ResourceType, object: &mut Value) {
+        native::complete(of, object);
+    }
+
+    async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value> {
+        let found = self.documents.get(&key(of, namespace, name));
+        decode(of, &found.map_err(|error| failure(of, name, error))?)
+    }
+
+    async fn list(&self, of: &ResourceType, namespace: Option<&str>) -> Result<Listed> {
+        let listed = self.documents.list(&collection(of), namespace).await;
+        let (documents, revision) = listed.map_err(|error| failure(of, "", error))?;
+        let items = documents.iter().map(|document| decode(of, document));
+        Ok(Listed {
+            items: items.collect::<Result<_>>()?,
+            revision,
+        })
+    }
+
+    async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
+        let object = native::checked(of, object, mode)?;
+        let key = key_of(of, &object);
+        if mode.is_dry_run {
+            return Ok(object);
+        }
+        let stored = self.documents.create(key.clone(), encode(&object)).await;
+        let revision = stored.map_err(|error| failure(of, &key.name, error))?;
+        Ok(at_revision(object, revision))
+    }
+
+    async fn update(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
+        let object = native::checked(of, object, mode)?;
+        let key = key_of(of, &object);
+        if mode.is_dry_run {
+            return Ok(object);
+        }
+        let expected = revision_of(&object);
+        let stored = self
+            .documents
+            .update(key.clone(), encode(&object), expected);
+        let revision = stored
+            .await
+            .map_err(|error| failure(of, &key.name, error))?;
+        Ok(at_revision(object, revision))
+    }
+
+    async fn delete(&self, of: &ResourceType, object: &Value, mode: Mode) -> Result<()> {
+        if mode.is_dry_run {
+            return Ok(());
+        }
+        let key = key_of(of, object);
+        let deleted = self
+            .documents
+            .delete(key.clone(), Some(revision_of(object)))
+            .await;
+        deleted
+            .map(drop)
+            .map_err(|error| failure(of, &key.name, error))
+    }
+
+    async fn watch(&self, of: &ResourceType, from: u64) -> Result<Changes> {
+        let of = of.clone();
+        let watch = self.documents.watch(&collection(&of), from);
+        let watch = watch.map_err(|error| failure(&of, "", error))?;
+        let changes = watch.map(move |event| {
+            let event = event.map_err(|error| failure(&of, "", error))?;
+            let what = match event.change {
+                DocumentChange::Put(document) => What::Put(decode(&of, &document)?),
+                DocumentChange::Delete(key) => What::Delete {
+                    namespace: key.namespace,
+                    name: key.name,
+                },
+                DocumentChange::Bookmark => What::Bookmark,
+            };
+            Ok(Change {
+                revision: event.revision,
+                what,
+            })
+        });
+        Ok(changes.boxed())
+    }
+}
+
+/// Where objects of a type are: `pods`, or `networkpolicies.networking.k8s.io`.
+fn collection(of: &ResourceType) -> String {
+    match of.group {
+        "" => of.plural.to_owned(),
+        group => format!("{}.{group}", of.plural),
+    }
+}
+
+fn key(of: &ResourceType, namespace: &str, name: &str) -> DocumentKey {
+    DocumentKey::new(collection(of), namespace, name)
+}
+
+fn key_of(of: &ResourceType, object: &Value) -> DocumentKey {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    key(of, text("namespace"), text("name"))
+}
+
+/// What is stored. The revision is the store's to tell.
+fn encode(object: &Value) -> Vec<u8> {
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("resourceVersion");
+    }
+    object.to_string().into_bytes()
+}
+
+fn decode(of: &ResourceType, document: &Document) -> Result<Value> {
+    let decoded = serde_json::from_slice(&document.json).map_err(|error| {
+        let message = format!(
+            "{} {:?} cannot be read: {error}",
+            of.kind, document.key.name
+        );
+        Failure::new(Reason::Internal, message)
+    })?;
+    Ok(at_revision(decoded, document.revision))
+}
+
+fn at_revision(mut object: Value, revision: u64) -> Value {
+    object["metadata"]["resourceVersion"] = json!(revision.to_string());
+    object
+}
+
+/// What is no revision of ours is that of no object.
+fn revision_of(object: &Value) -> u64 {
+    let text = object["metadata"]["resourceVersion"].as_str();
+    text.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX)
+}
+
+fn failure(of: &ResourceType, name: &str, error: DocumentError) -> Failure {
+    match error {
+        DocumentError::NotFound(_) => Failure::not_found(of, name),
+        DocumentError::AlreadyExists(_) => Failure::already_exists(of, name),
+        DocumentError::Conflict(_) => Failure::modified(of, name),
+        DocumentError::Store(error) => store_failure(of, name, error),
+        error => Failure::bad_request(error.to_string()),
+    }
+}

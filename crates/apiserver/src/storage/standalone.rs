@@ -1,0 +1,60 @@
+//! All objects of a server that stands alone.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::{CalicoStorage, Changes, DocumentStorage, Listed, Mode, Storage};
+use crate::failure::Result;
+use crate::registry::{Content, ResourceType};
+
+/// Calico's resources and Kubernetes' own objects, each where they belong.
+#[derive(Clone)]
+pub struct StandaloneStorage {
+    calico: CalicoStorage,
+    native: DocumentStorage,
+}
+
+impl StandaloneStorage {
+    /// Both in one.
+    pub fn new(calico: CalicoStorage, native: DocumentStorage) -> Self {
+        Self { calico, native }
+    }
+
+    fn of(&self, of: &ResourceType) -> &dyn Storage {
+        match of.content {
+            Content::Calico(_) => &self.calico,
+            Content::Native(_) => &self.native,
+        }
+    }
+}
+
+#[async_trait]
+impl Storage for StandaloneStorage {
+    fn complete(&self, of: &ResourceType, object: &mut Value) {
+        self.of(of).complete(of, object);
+    }
+
+    async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value> {
+        self.of(of).get(of, namespace, name).await
+    }
+
+    async fn list(&self, of: &ResourceType, namespace: Option<&str>) -> Result<Listed> {
+        self.of(of).list(of, namespace).await
+    }
+
+    async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
+        self.of(of).create(of, object, mode).await
+    }
+
+    async fn update(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
+        self.of(of).update(of, object, mode).await
+    }
+
+    async fn delete(&self, of: &ResourceType, object: &Value, mode: Mode) -> Result<()> {
+        self.of(of).delete(of, object, mode).await
+    }
+
+    async fn watch(&self, of: &ResourceType, from: u64) -> Result<Changes> {
+        self.of(of).watch(of, from).await
+    }
+}

@@ -1,0 +1,59 @@
+//! Arguments of `up` and `down`.
+
+use std::net::SocketAddr;
+
+use clap::{Args, ValueEnum};
+
+const UP_HELP: &str = "\
+Without a cluster, everything is on this machine: an API server with Calico's resources and the Kubernetes objects that
+policies need, on the embedded datastore; the controllers; the agent. The kubeconfig is in the data folder. While it runs,
+every other tortie command reads and writes through it.
+
+With KUBECONFIG, ETCD_ENDPOINTS or --datastore, the agent and the controllers use that cluster, and no API server is
+started.
+
+Examples:
+  tortie up                                                everything, until Ctrl-C or a signal
+  KUBECONFIG=/var/lib/tortie/kubeconfig kubectl apply -f policy.yaml    in another terminal
+  tortie up --data-dir /srv/tortie --listen 127.0.0.1:7443
+  tortie up --print-systemd > /etc/systemd/system/tortie.service
+  tortie down                                              end it, and remove what it made in the kernel";
+
+/// Arguments of `up`.
+#[derive(Debug, Args)]
+#[command(after_help = UP_HELP)]
+pub(crate) struct Up {
+    /// Where the API server listens.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
+    pub(crate) listen: SocketAddr,
+    /// Name of this node [default: `FELIX_FELIXHOSTNAME`, NODENAME or the name of the machine].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// What not to run; may be given several times.
+    #[arg(long, value_name = "PART")]
+    pub(crate) without: Vec<Part>,
+    /// Print a unit for systemd that runs this, and exit.
+    #[arg(long)]
+    pub(crate) print_systemd: bool,
+}
+
+/// Parts of `up` that can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// Enforcement on this machine.
+    Agent,
+    /// Copies of Kubernetes' objects, and cleaning up.
+    Controllers,
+}
+
+const DOWN_HELP: &str = "\
+Interfaces of pods are left alone: they belong to the container runtime, and go with its pods.
+
+Examples:
+  tortie down                              end `tortie up`, and remove its rules, sets, routes and tunnels
+  tortie down --data-dir /srv/tortie       the one with this data folder";
+
+/// Arguments of `down`.
+#[derive(Debug, Args)]
+#[command(after_help = DOWN_HELP)]
+pub(crate) struct Down {}

@@ -1,0 +1,65 @@
+//! `tortie apiserver` and `tortie webhooks`: Calico's resources beside the API server of Kubernetes.
+
+use std::net::Ipv4Addr;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use tortie_apiserver::aggregated::{CertificateFiles, ServiceReference, Settings};
+use tortie_apiserver::{aggregated, webhooks};
+use tortie_controllers::own_namespace;
+
+use super::until_signal;
+use crate::args::{ApiServer, Global, Webhooks};
+use crate::config::{Connection, cluster, open};
+
+/// Where Calico's programs are if this process is in no pod.
+const USUAL_NAMESPACE: &str = "kube-system";
+
+/// Serves until a signal ends it.
+pub(super) async fn run(args: ApiServer, global: &Global) -> Result<ExitCode> {
+    let Connection {
+        client,
+        cluster: kubernetes,
+        ..
+    } = open(global).await?;
+    let kubernetes = match kubernetes {
+        Some(kubernetes) => kubernetes,
+        None => cluster(global).await?,
+    };
+    let address = args.address();
+    let certificate = match (args.tls_cert_file, args.tls_private_key_file) {
+        (Some(certificate), Some(key)) => Some(CertificateFiles {
+            certificate,
+            key,
+            authority: args.tls_ca_file,
+        }),
+        _ => None,
+    };
+    let settings = Settings {
+        address,
+        certificate,
+        service: ServiceReference {
+            namespace: args.service_namespace,
+            name: args.service_name,
+            port: args.service_port,
+        },
+        registers: !args.no_register,
+        ..Settings::default()
+    };
+    aggregated::run(settings, kubernetes, client, until_signal()?).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Answers until a signal ends it.
+pub(super) async fn run_webhooks(args: Webhooks, global: &Global) -> Result<ExitCode> {
+    let namespace = args.namespace.or_else(own_namespace);
+    let settings = webhooks::Settings {
+        address: (Ipv4Addr::UNSPECIFIED, args.port).into(),
+        certificate: args.tls_cert_file,
+        key: args.tls_private_key_file,
+        client_authorities: args.client_ca_file,
+        namespace: namespace.unwrap_or_else(|| USUAL_NAMESPACE.to_owned()),
+    };
+    webhooks::run(settings, cluster(global).await?, until_signal()?).await?;
+    Ok(ExitCode::SUCCESS)
+}

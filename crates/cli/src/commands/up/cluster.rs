@@ -1,0 +1,42 @@
+//! On a cluster that is there: the agent, and the controllers where Kubernetes is known.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use super::parts::Parts;
+use super::systemd;
+use crate::args::{Global, Part, Up};
+use crate::commands::agent::node_name;
+use crate::config::{Backend, Connection, cluster, data_folder, open};
+
+pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
+    let environment = tortie_agent::config::from_environment(std::env::vars_os());
+    let node = node_name(args.node.as_deref(), &environment)?;
+    let Connection {
+        client,
+        cluster: kubernetes,
+        backend,
+    } = open(global).await?;
+    let mut parts = Parts::new();
+    if !args.without.contains(&Part::Agent) {
+        parts.start_agent(node, Arc::clone(client.store()), kubernetes.clone())?;
+    }
+    // etcd alone has no Kubernetes that could be followed.
+    let has_kubeconfig = std::env::var_os("KUBECONFIG").is_some_and(|file| !file.is_empty());
+    if !args.without.contains(&Part::Controllers) && (kubernetes.is_some() || has_kubeconfig) {
+        let backend = match backend {
+            Backend::Etcd(etcd) => tortie_controllers::Backend::Etcd(etcd),
+            Backend::Kubernetes(store) => tortie_controllers::Backend::Kubernetes(store),
+            Backend::Embedded => tortie_controllers::Backend::Other,
+        };
+        let kubernetes = match kubernetes {
+            Some(kubernetes) => kubernetes,
+            None => cluster(global).await?,
+        };
+        let status_file = data_folder(global).join("controllers.json");
+        parts.start_controllers(client, backend, kubernetes, status_file);
+    }
+    systemd::notify_ready();
+    parts.run().await
+}

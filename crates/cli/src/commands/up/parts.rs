@@ -1,0 +1,129 @@
+//! The parts of the process: they start one after the other, and end together.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tortie_agent::Agent;
+use tortie_agent::config::from_environment;
+use tortie_store::Store;
+
+use crate::commands::agent::{PARAMETER_FILE, parameter_file};
+use crate::commands::{change_logging, until_signal, variables};
+
+/// Where CNI plugins look for the size of packets.
+const MTU_FILE: &str = "/var/lib/calico/mtu";
+
+/// Running parts.
+pub(super) struct Parts {
+    running: JoinSet<(&'static str, Result<()>)>,
+    stop: watch::Sender<bool>,
+}
+
+impl Parts {
+    pub(super) fn new() -> Self {
+        Self {
+            running: JoinSet::new(),
+            stop: watch::Sender::new(false),
+        }
+    }
+
+    /// Becomes ready when the parts are to end.
+    pub(super) fn stopped(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut stop = self.stop.subscribe();
+        async move {
+            // An error says that there is nobody left to say so.
+            let _ = stop.wait_for(|is_stopped| *is_stopped).await;
+        }
+    }
+
+    /// Starts a part. It ends when it is told to; before that, its end is a failure.
+    pub(super) fn start(
+        &mut self,
+        name: &'static str,
+        part: impl Future<Output = Result<()>> + Send + 'static,
+    ) {
+        self.running.spawn(async move { (name, part.await) });
+    }
+
+    /// Starts the agent, on a thread of its own.
+    pub(super) fn start_agent(
+        &mut self,
+        node: String,
+        store: Arc<dyn Store>,
+        cluster: Option<kube::Client>,
+    ) -> Result<()> {
+        let agent = Agent::new(tortie_agent::Options {
+            node,
+            environment: from_environment(std::env::vars_os()),
+            file: parameter_file(PARAMETER_FILE.as_ref())?,
+            store,
+            cluster,
+            runtime: tokio::runtime::Handle::current(),
+            status_folder: None,
+            mtu_file: Some(MTU_FILE.into()),
+        })?;
+        let (stop, stopped) = (agent.stop(), self.stopped());
+        self.start("agent", async move {
+            let mut thread = tokio::task::spawn_blocking(move || agent.run());
+            let outcome = tokio::select! {
+                outcome = &mut thread => outcome,
+                () = stopped => { stop.stop(); thread.await }
+            };
+            Ok(outcome.context("the agent ended unexpectedly")??)
+        });
+        Ok(())
+    }
+
+    /// Starts the controllers.
+    pub(super) fn start_controllers(
+        &mut self,
+        client: tortie_store::Client,
+        backend: tortie_controllers::Backend,
+        cluster: kube::Client,
+        status_file: PathBuf,
+    ) {
+        let options = tortie_controllers::Options {
+            client,
+            backend,
+            cluster,
+            variables: variables(),
+            status_file,
+            health_port: None,
+            leader_election: None,
+            set_log_level: Box::new(|level| change_logging(level.as_filter())),
+        };
+        let stopped = self.stopped();
+        self.start("controllers", async move {
+            Ok(tortie_controllers::run(options, stopped).await?)
+        });
+    }
+
+    /// Runs until a signal comes or a part ends; then all end, and the first failure is told.
+    pub(super) async fn run(mut self) -> Result<()> {
+        let first = tokio::select! {
+            ended = self.running.join_next() => ended,
+            () = until_signal()? => None,
+        };
+        self.stop.send_replace(true);
+        let mut outcome = match first {
+            None => Ok(()),
+            Some(ended) => {
+                let (name, result) = ended.context("a part ended unexpectedly")?;
+                let ended = || format!("the {name} ended");
+                result
+                    .and_then(|()| anyhow::bail!("nobody told it to"))
+                    .with_context(ended)
+            }
+        };
+        while let Some(ended) = self.running.join_next().await {
+            if let Ok((name, Err(error))) = ended {
+                let error = error.context(format!("the {name} did not end well"));
+                outcome = outcome.and(Err(error));
+            }
+        }
+        outcome
+    }
+}

@@ -1,0 +1,123 @@
+//! Without a cluster: an API server on the embedded datastore, and everything else on top of it.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use tortie_apiserver::access::TokenAccess;
+use tortie_apiserver::http::Api;
+use tortie_apiserver::server::certificates::{self, Credentials, Purpose};
+use tortie_apiserver::server::{self, Listener};
+use tortie_apiserver::standalone;
+use tortie_operator::tls::{Authorities, Certificate, Clients, Limits};
+use tortie_store::embedded::EmbeddedStore;
+use tortie_store::{Client, Store, socket};
+
+use super::parts::Parts;
+use super::{PROCESS_FILE, node, systemd};
+use crate::args::{Global, Part, Up};
+use crate::commands::agent::node_name;
+use crate::config::{cluster_of, data_file, data_folder, socket_of};
+
+pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
+    let folder = data_folder(global);
+    let file = data_file(global);
+    let environment = tortie_agent::config::from_environment(std::env::vars_os());
+    let name = node_name(args.node.as_deref(), &environment)?;
+    let store = Arc::new(EmbeddedStore::open(&file)?);
+    let process_file = folder.join(PROCESS_FILE);
+    let _process = OwnFile::write(process_file, &std::process::id().to_string())?;
+
+    let mut parts = Parts::new();
+    let credentials = serve(&mut parts, args.listen, &folder, &store).await?;
+    let socket = socket_of(&file);
+    let listener = socket::bind(&socket)?;
+    let _socket = OwnFile(socket);
+    let (served, stopped) = (Arc::clone(&store) as Arc<dyn Store>, parts.stopped());
+    parts.start("datastore", async move {
+        socket::serve(served, listener, stopped).await;
+        Ok(())
+    });
+
+    let client = Client::new(Arc::clone(&store) as _);
+    let cluster = cluster_of(&credentials.kubeconfig).await?;
+    node::register(&client, &cluster, &name).await?;
+    if !args.without.contains(&Part::Controllers) {
+        let backend = tortie_controllers::Backend::Other;
+        let status_file = folder.join("controllers.json");
+        parts.start_controllers(client, backend, cluster, status_file);
+    }
+    if !args.without.contains(&Part::Agent) {
+        parts.start_agent(name, Arc::clone(&store) as _, None)?;
+    }
+    systemd::notify_ready();
+    let mut out = anstream::stdout();
+    writeln!(
+        out,
+        "Ready. Kubeconfig: {}",
+        credentials.kubeconfig.display()
+    )?;
+    parts.run().await
+}
+
+/// A file that goes with the process. Whoever comes next would find that nobody is there any more.
+struct OwnFile(PathBuf);
+
+impl OwnFile {
+    fn write(path: PathBuf, text: &str) -> Result<Self> {
+        fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for OwnFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Starts the API server.
+async fn serve(
+    parts: &mut Parts,
+    listen: SocketAddr,
+    folder: &Path,
+    store: &Arc<EmbeddedStore>,
+) -> Result<Credentials> {
+    let service = standalone::open(store).await?;
+    let mut purpose = Purpose {
+        folder: folder.to_owned(),
+        url: format!("https://{listen}"),
+        names: vec![listen.ip().to_string()],
+    };
+    let credentials = certificates::prepare(&purpose)?;
+    let certificate = Certificate::load(credentials.certificate.clone(), credentials.key.clone())?;
+    let authorities = Authorities::from_pem(credentials.read_authority()?.as_bytes());
+    let authorities = Arc::new(authorities.map_err(anyhow::Error::msg)?);
+    let clients = Clients::Optional(vec![Arc::clone(&authorities)]);
+    let listener = Listener::tls(listen, Arc::new(certificate), clients).await?;
+    if let Some(address) = listener.address().filter(|address| *address != listen) {
+        // Any free port was asked for.
+        purpose.url = format!("https://{address}");
+        certificates::prepare(&purpose)?;
+    }
+    let socket = folder.join("api.sock");
+    let local = socket::bind(&socket)?;
+    let own_socket = OwnFile(socket);
+    let access = TokenAccess::new(&credentials.read_token()?).with_authorities(authorities);
+    let api = Api::new(service, Arc::new(access));
+    let stopped = parts.stopped();
+    parts.start("API server", async move {
+        let listeners = vec![listener, Listener::Socket(local)];
+        let limits = Limits::default();
+        tokio::select! {
+            () = server::serve(api, listeners, &limits, stopped) => {}
+            () = certificates::follow(purpose) => {}
+        }
+        drop(own_socket);
+        Ok(())
+    });
+    Ok(credentials)
+}

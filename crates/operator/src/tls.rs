@@ -1,0 +1,19 @@
+//! Servers over TLS: certificates that are read again when they change, clients that prove who they are, and HTTP with
+//! limits.
+//!
+//! # Invariants
+//! - A client that is slow, or many that come at once, hold up nobody else: handshakes are done beside each other, and all
+//!   that a client may take is limited.
+//! - A certificate of a client counts only after [`Peer::is_verified_by`] has said so of the authorities in question.
+
+mod acceptor;
+mod authorities;
+mod certificate;
+mod http;
+mod peer;
+
+pub use self::acceptor::{Acceptor, Clients, TlsListener};
+pub use self::authorities::Authorities;
+pub use self::certificate::Certificate;
+pub use self::http::{Established, Incoming, Limits, Protocol, serve};
+pub use self::peer::Peer;
