@@ -175,20 +175,33 @@ impl Follower {
     }
 
     async fn list(&mut self, query: &Query) -> Result<Result<Revision, Unheard>, Error> {
-        let list = self.store.list(query).await?;
+        let store = Arc::clone(&self.store);
+        let mut parts = store.list_in_parts(query);
         let mut left = std::mem::take(&mut self.told);
-        for resource in list.items {
-            left.remove(&Key::of(&resource));
-            if self.put(resource).await.is_err() {
-                return Ok(Err(Unheard));
+        let mut revision = Revision::default();
+        while let Some(part) = parts.next().await {
+            let part = match part {
+                Ok(part) => part,
+                Err(error) => {
+                    // What was told before is still believed to be there.
+                    self.told.append(&mut left);
+                    return Err(error);
+                }
+            };
+            for resource in part.items {
+                left.remove(&Key::of(&resource));
+                if self.put(resource).await.is_err() {
+                    return Ok(Err(Unheard));
+                }
             }
+            revision = part.revision;
         }
         for key in left {
             if self.gone(key).await.is_err() {
                 return Ok(Err(Unheard));
             }
         }
-        Ok(Ok(list.revision))
+        Ok(Ok(revision))
     }
 
     async fn put(&mut self, mut resource: Resource) -> Result<(), Unheard> {

@@ -14,10 +14,9 @@ use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tortie_operator::{Manager, ObjectKey};
-use tortie_store::etcd::EtcdStore;
 
 use crate::feed::until;
-use tortie_store::{Change as Stored, Client, Error, Key, List, Query, Resource, Revision, Store};
+use tortie_store::{Change as Stored, Client, Error, Key, Query, Resource, Revision, Store};
 
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
@@ -55,17 +54,9 @@ pub(crate) enum Change<'a, T> {
 type Project<T> = Box<dyn Fn(&Resource) -> Option<T> + Send + Sync>;
 type Tell<T> = Box<dyn Fn(&Followed<T>, Change<'_, T>) + Send + Sync>;
 
-/// The datastore.
-#[derive(Clone)]
-pub(crate) struct Datastore {
-    pub(crate) client: Client,
-    /// The same, if it is etcd, which can be read piece by piece.
-    pub(crate) etcd: Option<EtcdStore>,
-}
-
 /// Does the following.
 pub(crate) struct Follower<T> {
-    pub(crate) datastore: Datastore,
+    pub(crate) datastore: Client,
     pub(crate) query: Query,
     /// What is kept of an object; nothing if it is of no interest.
     pub(crate) project: Project<T>,
@@ -247,25 +238,21 @@ impl<T: Clone + Send + Sync + 'static> Follower<T> {
     /// Reads everything.
     async fn read(&self, followed: &Followed<T>) -> Result<Revision, Error> {
         let mut gone: HashSet<ObjectKey> = followed.keys().into_iter().collect();
-        let mut take = |list: List| {
-            for resource in list.items {
+        let mut revision = Revision::default();
+        let mut parts = self.store().list_in_parts(&self.query);
+        while let Some(part) = parts.next().await {
+            let part = part?;
+            for resource in part.items {
                 gone.remove(&object_key(&Key::of(&resource)));
                 self.set(followed, resource);
             }
-            for invalid in list.invalid {
+            for invalid in part.invalid {
                 let key = object_key(&invalid.key);
                 gone.remove(&key);
                 self.remove(followed, &key, true);
             }
-        };
-        let revision = if let Some(etcd) = &self.datastore.etcd {
-            etcd.read_in_pages(&self.query, &mut take).await?
-        } else {
-            let list = self.store().list(&self.query).await?;
-            let revision = list.revision.clone();
-            take(list);
-            revision
-        };
+            revision = part.revision;
+        }
         for key in &gone {
             self.remove(followed, key, false);
         }
@@ -273,7 +260,7 @@ impl<T: Clone + Send + Sync + 'static> Follower<T> {
     }
 
     fn store(&self) -> &Arc<dyn Store> {
-        self.datastore.client.store()
+        self.datastore.store()
     }
 }
 

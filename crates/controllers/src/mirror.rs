@@ -24,7 +24,7 @@ use tortie_operator::{Action, Cache, Controller, Failure, Manager, ObjectKey, Re
 use tortie_store::{Client, Error, Key, Kind, Precondition, Query, Resource};
 
 use crate::digest::Digest;
-use crate::follow::{Change, Datastore, Followed, Follower, Keys, object_key, store_key};
+use crate::follow::{Change, Followed, Follower, Keys, object_key, store_key};
 use crate::identity;
 use crate::settings::Mirroring;
 
@@ -53,7 +53,7 @@ pub(crate) trait Mirrored: Debug + Clone + Send + Sync + 'static {
 }
 
 /// Adds the controller of one kind of copies.
-pub(crate) fn add<M: Mirrored>(manager: &Manager, datastore: &Datastore, mirroring: Mirroring) {
+pub(crate) fn add<M: Mirrored>(manager: &Manager, datastore: &Client, mirroring: Mirroring) {
     let wanted: Cache<Wanted<M>> = manager.cache();
     let followed = Followed::default();
     let (keys, changed) = Keys::channel();
@@ -86,7 +86,7 @@ pub(crate) fn add<M: Mirrored>(manager: &Manager, datastore: &Datastore, mirrori
     let mirror = Mirror {
         wanted,
         followed,
-        client: datastore.client.clone(),
+        client: datastore.clone(),
     };
     let controller = Controller::builder(M::CONTROLLER, manager)
         .watches::<Wanted<M>>(|object| vec![M::copy_of(&ObjectKey::of(object))])

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use tortie_api::Node;
 use tortie_operator::{Manager, ObjectKey};
-use tortie_store::{Kind, Query, Resource};
+use tortie_store::{Client, Kind, Query, Resource};
 
-use crate::follow::{Change, Datastore, Followed, Follower, Keys};
+use crate::follow::{Change, Followed, Follower, Keys};
 use crate::pod::KUBERNETES;
 use crate::settings::NodeSettings;
 
@@ -26,7 +26,7 @@ const COPIED_LABELS: &str = "projectcalico.org/kube-labels";
 /// Adds the controllers of nodes.
 pub(crate) fn add(
     manager: &Manager,
-    datastore: &Datastore,
+    datastore: &Client,
     cluster: &kube::Client,
     settings: &NodeSettings,
 ) {

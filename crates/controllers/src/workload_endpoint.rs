@@ -10,7 +10,7 @@ use tortie_operator::{Action, Cache, Controller, Failure, Manager, ObjectKey, Re
 use tortie_store::{Client, Error, Kind, Query, Resource};
 
 use crate::digest::Digest;
-use crate::follow::{Change, Datastore, Followed, Follower, Keys, store_key};
+use crate::follow::{Change, Followed, Follower, Keys, store_key};
 use crate::identity;
 use crate::pod::{KUBERNETES, Pod};
 use crate::settings::Mirroring;
@@ -22,7 +22,7 @@ const CONTROLLER: &str = "Pod";
 const ATTEMPTS: usize = 5;
 
 /// Adds the controller.
-pub(crate) fn add(manager: &Manager, datastore: &Datastore, mirroring: Mirroring) {
+pub(crate) fn add(manager: &Manager, datastore: &Client, mirroring: Mirroring) {
     let pods: Cache<Pod> = manager.cache();
     let followed = Followed::default();
     let (keys, changed) = Keys::channel();
@@ -52,7 +52,7 @@ pub(crate) fn add(manager: &Manager, datastore: &Datastore, mirroring: Mirroring
     let reconciler = Labels {
         pods,
         followed,
-        client: datastore.client.clone(),
+        client: datastore.clone(),
     };
     let controller = Controller::builder(CONTROLLER, manager)
         .for_::<Pod>()

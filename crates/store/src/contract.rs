@@ -22,7 +22,8 @@ pub use self::concurrency::{
 pub use self::reads::{
     every_kind_survives_the_round_trip, lists_are_in_order_of_namespace_and_name,
     lists_select_by_namespace_and_name, several_objects_are_read_at_once,
-    the_default_allow_profile_is_always_there, what_is_not_there_is_not_found,
+    the_default_allow_profile_is_always_there, the_parts_of_a_list_make_it_up,
+    what_is_not_there_is_not_found,
 };
 pub use self::watches::{
     a_watch_from_a_list_misses_nothing, a_watch_replays_what_was_changed_before_it_started,
@@ -70,6 +71,7 @@ macro_rules! store_contract {
             several_objects_are_read_at_once,
             lists_select_by_namespace_and_name,
             lists_are_in_order_of_namespace_and_name,
+            the_parts_of_a_list_make_it_up,
             every_kind_survives_the_round_trip,
             the_default_allow_profile_is_always_there,
             updates_of_many_writers_are_never_lost,

@@ -19,6 +19,7 @@ mod combine;
 mod config;
 mod housekeeping;
 mod messages;
+mod parts;
 mod paths;
 mod several;
 mod together;
@@ -28,6 +29,7 @@ mod watch;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::stream::BoxStream;
 use tonic::{Code, Status};
 use tortie_api::{Kind, Resource};
 
@@ -305,6 +307,10 @@ impl Store for EtcdStore {
         let (mut found, revision) = hosts;
         found.extend(others.0);
         Ok(list_of(&found, &Query::all(Kind::BlockAffinity), revision))
+    }
+
+    fn list_in_parts(&self, query: &Query) -> BoxStream<'_, Result<List>> {
+        self.parts(query)
     }
 
     async fn create(&self, mut resource: Resource) -> Result<Resource> {

@@ -1,7 +1,8 @@
 //! The trait that all datastore drivers implement.
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
+use futures::StreamExt as _;
+use futures::stream::{self, BoxStream};
 use serde::{Deserialize, Serialize};
 use tortie_api::{Kind, Resource};
 
@@ -56,6 +57,13 @@ pub trait Store: Send + Sync {
 
     /// Reads all objects that a query selects, in order of namespace and name, as of one revision.
     async fn list(&self, query: &Query) -> Result<List>;
+
+    /// Reads the same in parts, for those who need not have everything in memory at once. All parts show one revision,
+    /// and bear it; there is at least one. After an error, what came before may be only a part.
+    fn list_in_parts(&self, query: &Query) -> BoxStream<'_, Result<List>> {
+        let query = query.clone();
+        stream::once(async move { self.list(&query).await }).boxed()
+    }
 
     /// Stores a new object; [`Error::AlreadyExists`] if there is one. Any revision in its metadata is ignored.
     async fn create(&self, resource: Resource) -> Result<Resource>;

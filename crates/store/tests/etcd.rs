@@ -290,11 +290,13 @@ async fn lists_longer_than_a_page_are_whole() {
         .collect()
         .await;
     assert!(results.iter().all(Result::is_ok));
-    let list = store
-        .list(&Query::in_namespace(Kind::NetworkSet, "pages"))
-        .await
-        .unwrap();
+    let query = Query::in_namespace(Kind::NetworkSet, "pages");
+    let list = store.list(&query).await.unwrap();
     assert_eq!(list.items.len(), 1203);
+    let parts: Vec<_> = store.list_in_parts(&query).collect().await;
+    assert!(parts.len() > 2);
+    let parts = parts.into_iter().flat_map(|part| part.unwrap().items);
+    assert_eq!(parts.collect::<Vec<_>>(), list.items);
     assert!(
         list.items
             .is_sorted_by_key(|item| item.metadata().name.clone())

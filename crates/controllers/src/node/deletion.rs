@@ -10,12 +10,12 @@ use tortie_operator::{Action, Cache, Controller, Failure, Manager, ObjectKey, Re
 use tortie_store::{Client, Error, Kind, Precondition};
 
 use super::{Names, kubernetes_name};
-use crate::follow::{Datastore, Followed, store_key};
+use crate::follow::{Followed, store_key};
 use crate::ipam_gc::CachedNode;
 
 pub(super) fn add(
     manager: &Manager,
-    datastore: &Datastore,
+    datastore: &Client,
     cluster: &kube::Client,
     nodes: &Followed<Arc<Node>>,
     names: &Arc<Names>,
@@ -24,7 +24,7 @@ pub(super) fn add(
     let deletion = Deletion {
         nodes: nodes.clone(),
         kube_nodes: manager.cache(),
-        client: datastore.client.clone(),
+        client: datastore.clone(),
         api: Api::all(cluster.clone()),
     };
     let names = Arc::clone(names);

@@ -11,7 +11,7 @@ use tortie_store::{Client, Error, Key, Kind, Precondition, Query, Resource};
 use super::PERIOD;
 use super::host_endpoints::{CREATED_BY, CREATOR, wanted};
 use crate::digest::Digest;
-use crate::follow::{Change, Datastore, Followed, Follower, Keys};
+use crate::follow::{Change, Followed, Follower, Keys};
 use crate::identity;
 use crate::settings::HostEndpointSettings;
 
@@ -20,7 +20,7 @@ const WORKERS: usize = 16;
 /// Adds the controller. `keys` and `changed` are the ends of one channel of nodes.
 pub(super) fn add(
     manager: &Manager,
-    datastore: &Datastore,
+    datastore: &Client,
     nodes: &Followed<Arc<Node>>,
     settings: HostEndpointSettings,
     keys: Keys,
@@ -62,7 +62,7 @@ pub(super) fn add(
         nodes: nodes.clone(),
         followed,
         by_node,
-        client: datastore.client.clone(),
+        client: datastore.clone(),
         settings,
     };
     let controller = Controller::builder("HostEndpoint", manager)

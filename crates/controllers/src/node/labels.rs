@@ -11,7 +11,7 @@ use tortie_operator::{
 use tortie_store::{Client, Error, Kind, Resource};
 
 use super::{COPIED_LABELS, Names, kubernetes_name};
-use crate::follow::{Datastore, Followed, store_key};
+use crate::follow::{Followed, store_key};
 use crate::identity;
 use crate::ipam_gc::CachedNode;
 
@@ -19,7 +19,7 @@ const WORKERS: usize = 16;
 
 pub(super) fn add(
     manager: &Manager,
-    datastore: &Datastore,
+    datastore: &Client,
     nodes: &Followed<Arc<Node>>,
     names: &Arc<Names>,
     changed: UnboundedReceiver<ObjectKey>,
@@ -27,7 +27,7 @@ pub(super) fn add(
     let labels = Labels {
         nodes: nodes.clone(),
         kube_nodes: manager.cache(),
-        client: datastore.client.clone(),
+        client: datastore.clone(),
     };
     let names = Arc::clone(names);
     let controller = Controller::builder("NodeLabels", manager)

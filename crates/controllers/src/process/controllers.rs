@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tortie_api::crd::Group;
 use tortie_operator::Manager;
+use tortie_store::Client;
 use tortie_store::kubernetes::KubernetesStore;
 
 use super::{Backend, Options};
-use crate::follow::Datastore;
 use crate::mirror::{self, Mirrored};
 use crate::policy::Policies;
 use crate::profiles::{Namespaces, ServiceAccounts};
@@ -25,7 +25,7 @@ pub(super) fn add(
     settings: &Settings,
     restart: &Arc<Notify>,
 ) {
-    let datastore = &datastore(options);
+    let datastore = &options.client;
     add_mirror::<Policies>(manager, datastore, settings.policy);
     add_mirror::<Namespaces>(manager, datastore, settings.namespace);
     add_mirror::<ServiceAccounts>(manager, datastore, settings.service_account);
@@ -71,7 +71,7 @@ pub(super) fn add(
     }
 }
 
-fn add_mirror<M: Mirrored>(manager: &Manager, datastore: &Datastore, mirroring: Option<Mirroring>) {
+fn add_mirror<M: Mirrored>(manager: &Manager, datastore: &Client, mirroring: Option<Mirroring>) {
     if let Some(mirroring) = mirroring {
         starting(M::CONTROLLER);
         mirror::add::<M>(manager, datastore, mirroring);
@@ -80,7 +80,7 @@ fn add_mirror<M: Mirrored>(manager: &Manager, datastore: &Datastore, mirroring: 
 
 fn add_node(manager: &Manager, options: &Options, settings: &NodeSettings) {
     starting("Node");
-    node::add(manager, &datastore(options), &options.cluster, settings);
+    node::add(manager, &options.client, &options.cluster, settings);
     let pods = manager.cache();
     let nodes = manager.cache();
     let collector = manager.registry(|registry| {
@@ -112,16 +112,6 @@ fn add_migration(
         restart.notify_one();
         Ok(())
     });
-}
-
-fn datastore(options: &Options) -> Datastore {
-    Datastore {
-        client: options.client.clone(),
-        etcd: match &options.backend {
-            Backend::Etcd(etcd) => Some(etcd.clone()),
-            _ => None,
-        },
-    }
 }
 
 fn starting(controller: &str) {

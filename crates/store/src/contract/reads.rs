@@ -1,5 +1,6 @@
 //! Gets and lists.
 
+use futures::StreamExt as _;
 use tortie_api::{Kind, Resource};
 
 use super::{Subject, assert_same, objects};
@@ -195,6 +196,32 @@ pub async fn the_default_allow_profile_is_always_there(subject: &Subject) {
         matches!(delete, Err(Error::Unsupported { .. })),
         "{delete:?}"
     );
+}
+
+/// Read in parts, a list is the same: nothing is missing, nothing comes twice.
+pub async fn the_parts_of_a_list_make_it_up(subject: &Subject) {
+    let namespace = &subject.namespaces()[0];
+    for number in 0..5 {
+        subject.create(subject.set(&format!("x{number}"))).await;
+    }
+    for query in [
+        Query::in_namespace(Kind::NetworkSet, namespace),
+        Query {
+            name: Some(DEFAULT_ALLOW.to_owned()),
+            ..Query::all(Kind::Profile)
+        },
+    ] {
+        let mut items = Vec::new();
+        let mut parts = subject.store.list_in_parts(&query);
+        while let Some(part) = parts.next().await {
+            let part = part.unwrap_or_else(|error| panic!("a part of {query:?}: {error}"));
+            assert_ne!(part.revision, Revision::default());
+            items.extend(part.items);
+        }
+        let whole = list(subject, &query).await;
+        assert_eq!(items, whole.items);
+        assert!(!items.is_empty());
+    }
 }
 
 async fn list(subject: &Subject, query: &Query) -> List {

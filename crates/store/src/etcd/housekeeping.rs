@@ -1,14 +1,12 @@
-//! What is done to etcd as a whole: its history is forgotten, policies are given their newer names, and kinds with very many
-//! objects are read piece by piece.
+//! What is done to etcd as a whole: its history is forgotten, and policies are given their newer names.
 
 use tortie_api::Kind;
 
 use super::messages::{CompactionRequest, Compare, RangeRequest, RequestOp, TxnRequest};
 use super::paths::Range;
-use super::{EtcdStore, Found, PAGE, is_compacted, list_of, paths, value};
+use super::{EtcdStore, is_compacted, paths, value};
 use crate::error::Result;
-use crate::key::{Key, Query, Revision};
-use crate::store::List;
+use crate::key::{Key, Query};
 
 /// The kinds whose objects were once stored under other names.
 const TIERED_POLICIES: [Kind; 4] = [
@@ -41,38 +39,6 @@ impl EtcdStore {
             Ok(_) => Ok(()),
             Err(status) if is_compacted(&status) => Ok(()),
             Err(status) => Err(self.client.error(status)),
-        }
-    }
-
-    /// Reads all objects that a query selects, as of one revision, and hands them over in pages, so that they are never all
-    /// in memory. After an error, what was handed over may be only a part.
-    pub async fn read_in_pages(
-        &self,
-        query: &Query,
-        take: &mut (dyn FnMut(List) + Send),
-    ) -> Result<Revision> {
-        let range = Range::of(query);
-        let mut request = RangeRequest {
-            key: range.start,
-            range_end: range.end,
-            limit: PAGE,
-            ..Default::default()
-        };
-        loop {
-            let response = self.client.range(request.clone()).await;
-            let response = response.map_err(|status| self.client.error(status))?;
-            if request.revision == 0 {
-                request.revision = response.header.map_or(0, |header| header.revision);
-            }
-            if let Some(last) = response.kvs.last() {
-                request.key = [last.key.as_slice(), b"\0"].concat();
-            }
-            let is_end = !response.more || response.kvs.is_empty();
-            let found: Vec<Found> = response.kvs.into_iter().filter_map(Found::new).collect();
-            take(list_of(&found, query, request.revision));
-            if is_end {
-                return Ok(Revision(request.revision.to_string()));
-            }
         }
     }
 
