@@ -8,10 +8,11 @@
 //! - A watcher that does not keep up is cut off; it never holds memory beyond the last changes that all share.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use axum::body::Bytes;
 use futures::StreamExt as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
@@ -37,6 +38,8 @@ pub struct Hub {
 struct State {
     objects: BTreeMap<Id, Arc<Value>>,
     recent: VecDeque<Arc<HubEvent>>,
+    /// How many changes came before those.
+    forgotten: usize,
     bytes: usize,
     /// Every change after this revision is in `recent`.
     covered_after: u64,
@@ -58,12 +61,29 @@ pub struct HubEvent {
     /// The object after; none if it was deleted.
     pub after: Option<Arc<Value>>,
     size: usize,
+    /// The object before, at the revision of its end.
+    last: OnceLock<Arc<Value>>,
+    /// What clients are sent, made once for all of them, by what it means to them.
+    texts: [OnceLock<Bytes>; 3],
 }
 
-/// The position of one watcher.
+/// What a change means to a client, which sees selected objects only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// The object is new.
+    Added,
+    /// It changed.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// The position of one watcher. Changes of one transaction have one revision, so that does not tell which have been seen.
 #[derive(Debug)]
 pub struct Position {
-    seen: u64,
+    /// How many changes came before the next one.
+    next: usize,
+    revision: u64,
 }
 
 // === impl Hub ===
@@ -114,19 +134,21 @@ impl Hub {
         if revision < state.covered_after {
             return Err(too_old(revision, state.covered_after));
         }
-        Ok(Position { seen: revision })
+        Ok(Position {
+            next: state.after(revision),
+            revision,
+        })
     }
 
     /// The current objects and their revision, and a watch of what follows.
     pub fn from_now(&self) -> (Vec<Arc<Value>>, Position) {
         let state = self.lock();
         let objects = state.objects.values().cloned().collect();
-        (
-            objects,
-            Position {
-                seen: state.revision,
-            },
-        )
+        let position = Position {
+            next: state.forgotten + state.recent.len(),
+            revision: state.revision,
+        };
+        (objects, position)
     }
 
     /// Waits for changes after a position and moves it. At most `most` come at once; perhaps none, if only the revision
@@ -137,24 +159,21 @@ impl Hub {
             let changed: Notified<'_> = self.changed.notified();
             {
                 let state = self.lock();
-                if position.seen < state.covered_after {
-                    return Err(too_old(position.seen, state.covered_after));
-                }
-                let first = state
-                    .recent
-                    .partition_point(|event| event.revision <= position.seen);
-                let end = state.end_of_batch(first, most);
-                let events: Vec<_> = state.recent.range(first..end).cloned().collect();
-                match events.last() {
-                    Some(last) if end < state.recent.len() => {
-                        position.seen = last.revision;
-                        return Ok(events);
-                    }
-                    _ if state.revision > position.seen => {
-                        position.seen = state.revision;
-                        return Ok(events);
-                    }
-                    _ => {}
+                let Some(first) = position.next.checked_sub(state.forgotten) else {
+                    return Err(too_old(position.revision, state.covered_after));
+                };
+                let events = state.recent.iter().skip(first).take(most.max(1));
+                let events: Vec<_> = events.cloned().collect();
+                let is_end = first + events.len() >= state.recent.len();
+                position.next += events.len();
+                let revision = match events.last() {
+                    Some(last) if !is_end => last.revision,
+                    _ => state.revision,
+                };
+                let has_moved = revision > position.revision || !events.is_empty();
+                position.revision = position.revision.max(revision);
+                if has_moved {
+                    return Ok(events);
                 }
                 if let Some(failure) = &state.end {
                     return Err(failure.clone());
@@ -188,6 +207,8 @@ impl Hub {
                 before,
                 after,
                 size,
+                last: OnceLock::new(),
+                texts: Default::default(),
             }));
             state.shorten();
         }
@@ -201,23 +222,37 @@ impl Hub {
     }
 }
 
+impl HubEvent {
+    /// The last state before the end, at the revision of that.
+    pub fn last(&self) -> Option<Arc<Value>> {
+        let before = self.before.as_ref()?;
+        let last = self.last.get_or_init(|| {
+            let mut last = Value::clone(before);
+            last["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+            Arc::new(last)
+        });
+        Some(Arc::clone(last))
+    }
+
+    /// What `make` gave for the first client to whom the change means the same.
+    pub fn text(&self, meaning: Meaning, make: impl FnOnce() -> Bytes) -> Bytes {
+        self.texts[meaning as usize].get_or_init(make).clone()
+    }
+}
+
 impl State {
-    /// Where a batch of about `most` changes ends. Changes of one transaction have one revision and stay together,
-    /// because a position is a revision.
-    fn end_of_batch(&self, first: usize, most: usize) -> usize {
-        let mut end = (first + most.max(1)).min(self.recent.len());
-        while end > first
-            && end < self.recent.len()
-            && self.recent[end].revision == self.recent[end - 1].revision
-        {
-            end += 1;
-        }
-        end
+    /// How many changes there were up to a revision.
+    fn after(&self, revision: u64) -> usize {
+        let seen = self
+            .recent
+            .partition_point(|event| event.revision <= revision);
+        self.forgotten + seen
     }
 
     fn shorten(&mut self) {
         while self.recent.len() > MAX_CHANGES || (self.bytes > MAX_BYTES && self.recent.len() > 1) {
             if let Some(oldest) = self.recent.pop_front() {
+                self.forgotten += 1;
                 self.bytes -= oldest.size;
                 self.covered_after = oldest.revision;
             }
@@ -228,7 +263,7 @@ impl State {
 impl Position {
     /// Everything up to here has been given out.
     pub fn revision(&self) -> u64 {
-        self.seen
+        self.revision
     }
 }
 
@@ -264,8 +299,6 @@ fn too_old(revision: u64, oldest: u64) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::registry::Registry;
 
@@ -335,17 +368,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn changes_of_one_transaction_stay_together() {
+    async fn changes_of_one_transaction_are_all_told() {
         let hub = hub();
+        let mut position = hub.from_revision(7).unwrap();
+        let mut told = 0;
         for (name, revision) in [("a", 8), ("b", 9), ("c", 9), ("d", 9), ("e", 10)] {
             put(&hub, name, revision);
+            told += hub.next(&mut position, 100).await.unwrap().len();
+            assert_eq!(position.revision(), revision);
         }
-        let mut position = hub.from_revision(7).unwrap();
+        assert_eq!(told, 5);
+        let mut position = hub.from_revision(8).unwrap();
         let mut sizes = Vec::new();
-        while sizes.iter().sum::<usize>() < 5 {
+        while sizes.iter().sum::<usize>() < 4 {
             sizes.push(hub.next(&mut position, 2).await.unwrap().len());
         }
-        assert_eq!(sizes, [4, 1]);
+        assert_eq!(sizes, [2, 2]);
     }
 
     #[tokio::test]

@@ -101,15 +101,29 @@ impl State {
     }
 
     fn line(&mut self, event: &WatchEvent) -> Bytes {
-        let object = if event.kind == WatchKind::Bookmark {
-            Value::clone(&event.object)
-        } else {
-            let rendered = self.view.render(self.watching.of(), &event.object);
-            self.view = self.view.after_first();
-            rendered
-        };
+        if matches!(self.view, View::Whole) || event.kind == WatchKind::Bookmark {
+            return event.text(|| whole_line(event));
+        }
+        let object = self.view.render(self.watching.of(), &event.object);
+        self.view = self.view.after_first();
         to_line(&json!({"type": event.kind.as_str(), "object": object}))
     }
+}
+
+/// The same as [`to_line`] makes of it, without a copy of the object.
+fn whole_line(event: &WatchEvent) -> Bytes {
+    #[derive(serde::Serialize)]
+    struct Line<'a> {
+        object: &'a Value,
+        r#type: &'a str,
+    }
+    let line = Line {
+        object: &event.object,
+        r#type: event.kind.as_str(),
+    };
+    let mut line = serde_json::to_vec(&line).unwrap_or_default();
+    line.push(b'\n');
+    line.into()
 }
 
 async fn closed(closing: &mut watch::Receiver<bool>) {

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use serde_json::{Value, json};
 
 use super::Service;
 use crate::failure::Result;
-use crate::hub::{Hub, HubEvent, Position};
+use crate::hub::{Hub, HubEvent, Meaning, Position};
 use crate::options::{ListOptions, Revision};
 use crate::registry::ResourceType;
 
@@ -15,12 +16,14 @@ use crate::registry::ResourceType;
 const BATCH: usize = 64;
 
 /// One change, for one client.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct WatchEvent {
     /// What happened.
     pub kind: WatchKind,
     /// The object, or what stands for it.
     pub object: Arc<Value>,
+    /// The change, if others may see the same.
+    origin: Option<Arc<HubEvent>>,
 }
 
 /// What happened to an object.
@@ -44,6 +47,30 @@ pub struct Watching {
     options: ListOptions,
     position: Position,
     pending: VecDeque<WatchEvent>,
+}
+
+impl WatchEvent {
+    fn own(kind: WatchKind, object: Arc<Value>) -> Self {
+        Self {
+            kind,
+            object,
+            origin: None,
+        }
+    }
+
+    /// What `make` gives: once for all clients that are to see the whole object.
+    pub fn text(&self, make: impl FnOnce() -> Bytes) -> Bytes {
+        let meaning = match self.kind {
+            WatchKind::Added => Meaning::Added,
+            WatchKind::Modified => Meaning::Modified,
+            WatchKind::Deleted => Meaning::Deleted,
+            WatchKind::Bookmark => return make(),
+        };
+        match &self.origin {
+            Some(origin) => origin.text(meaning, make),
+            None => make(),
+        }
+    }
 }
 
 impl WatchKind {
@@ -85,8 +112,8 @@ impl Service {
         if initial != Some(false) {
             for object in objects {
                 if watching.selects(&object) {
-                    let kind = WatchKind::Added;
-                    watching.pending.push_back(WatchEvent { kind, object });
+                    let event = WatchEvent::own(WatchKind::Added, object);
+                    watching.pending.push_back(event);
                 }
             }
         }
@@ -126,10 +153,7 @@ impl Watching {
                 "creationTimestamp": null,
             },
         });
-        WatchEvent {
-            kind: WatchKind::Bookmark,
-            object: Arc::new(object),
-        }
+        WatchEvent::own(WatchKind::Bookmark, Arc::new(object))
     }
 
     /// The type of the objects.
@@ -149,20 +173,19 @@ impl Watching {
     }
 
     /// A change as it looks to who sees only selected objects.
-    fn seen(&self, event: &HubEvent) -> Option<WatchEvent> {
+    fn seen(&self, event: &Arc<HubEvent>) -> Option<WatchEvent> {
         let before = event.before.as_ref().filter(|object| self.selects(object));
         let after = event.after.as_ref().filter(|object| self.selects(object));
         let (kind, object) = match (before, after) {
             (None, None) => return None,
             (None, Some(after)) => (WatchKind::Added, Arc::clone(after)),
             (Some(_), Some(after)) => (WatchKind::Modified, Arc::clone(after)),
-            (Some(before), None) => {
-                // The last state that was selected, at the revision of its end.
-                let mut last = Value::clone(before);
-                last["metadata"]["resourceVersion"] = json!(event.revision.to_string());
-                (WatchKind::Deleted, Arc::new(last))
-            }
+            (Some(_), None) => (WatchKind::Deleted, event.last()?),
         };
-        Some(WatchEvent { kind, object })
+        Some(WatchEvent {
+            kind,
+            object,
+            origin: Some(Arc::clone(event)),
+        })
     }
 }
