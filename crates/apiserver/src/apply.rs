@@ -116,9 +116,12 @@ fn check_conflicts(
 ) -> Result<()> {
     let mut causes = Vec::new();
     let mut texts = Vec::new();
+    // What is merged into a field, such as no labels into labels, does not change it.
+    let mut merged = live.clone();
+    field_set::merge(&mut merged, apply.object, structure);
     for entry in entries.iter().filter(|entry| !entry.is_of(apply.manager)) {
         let shared = entry.fields.intersection(wanted);
-        let fields = shared.differing(live, apply.object, structure).paths();
+        let fields = shared.differing(live, &merged, structure).paths();
         if fields.is_empty() {
             continue;
         }

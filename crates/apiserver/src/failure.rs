@@ -171,7 +171,13 @@ impl Failure {
 
     /// There is such an object.
     pub fn already_exists(of: &ResourceType, name: &str) -> Self {
-        Self::about(Reason::AlreadyExists, of.group, of.plural, name, "already exists")
+        Self::about(
+            Reason::AlreadyExists,
+            of.group,
+            of.plural,
+            name,
+            "already exists",
+        )
     }
 
     /// An object is not as the client thinks.

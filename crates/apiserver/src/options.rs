@@ -93,7 +93,8 @@ impl Query {
         pairs.map(|(_, value)| value.as_str())
     }
 
-    fn flag(&self, name: &str) -> Result<Option<bool>> {
+    /// Whether something is wanted; clients in some languages write `True`.
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>> {
         match self.get(name) {
             None | Some("") => Ok(None),
             Some("true" | "1" | "True" | "t" | "T" | "TRUE") => Ok(Some(true)),
@@ -122,6 +123,13 @@ impl Query {
         let labels = text("labelSelector");
         let fields = text("fieldSelector");
         let limit = self.number("limit")?.unwrap_or_default();
+        match text("resourceVersionMatch") {
+            "" | "Exact" | "NotOlderThan" => {}
+            other => {
+                let rule = "must be Exact or NotOlderThan";
+                return Err(wrong("resourceVersionMatch", other, rule));
+            }
+        }
         Ok(ListOptions {
             labels: LabelSelector::parse(labels)
                 .map_err(|reason| wrong("labelSelector", labels, &reason))?,

@@ -2,7 +2,7 @@
 
 mod strategic;
 
-use json_patch::Patch as JsonPatch;
+use json_patch::{Patch as JsonPatch, PatchOperation};
 use serde_json::Value;
 
 use crate::failure::{Failure, Reason, Result};
@@ -10,6 +10,12 @@ use crate::structure::Structure;
 
 /// How many steps a JSON patch may have.
 const MAX_STEPS: usize = 10_000;
+
+/// How deep the steps of a JSON patch may nest, as bodies may. Deeper objects exhaust the stack of whoever walks them.
+const MAX_DEPTH: usize = 128;
+
+/// How much the copies of a JSON patch may add up to: as much as a body may hold. Each could double the object.
+const MAX_COPIED: usize = 3 << 20;
 
 /// A change to an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,14 +67,7 @@ impl Patch {
     pub fn apply(&self, object: &Value, structure: Structure) -> Result<Value> {
         let mut patched = object.clone();
         match self {
-            Self::Json(patch) => json_patch::patch(&mut patched, patch).map_err(|error| {
-                Failure::new(
-                    Reason::Invalid,
-                    format!(
-                        "the server rejected our request due to an error in our request: {error}"
-                    ),
-                )
-            })?,
+            Self::Json(steps) => make_steps(&mut patched, steps)?,
             Self::Merge(patch) => json_patch::merge(&mut patched, patch),
             Self::Strategic(patch) => strategic::merge(&mut patched, patch, structure)?,
         }
@@ -78,6 +77,66 @@ impl Patch {
             Err(Failure::bad_request("the patch leaves no object"))
         }
     }
+}
+
+/// Makes the steps of a JSON patch one by one, before each of which its size is known.
+fn make_steps(object: &mut Value, steps: &[PatchOperation]) -> Result<()> {
+    let mut copied = 0;
+    for (number, step) in steps.iter().enumerate() {
+        let (path, added) = match step {
+            PatchOperation::Add(add) => (add.path.as_str(), Some(&add.value)),
+            PatchOperation::Replace(replace) => (replace.path.as_str(), Some(&replace.value)),
+            PatchOperation::Move(from) => (from.path.as_str(), object.pointer(from.from.as_str())),
+            PatchOperation::Copy(from) => {
+                let source = object.pointer(from.from.as_str());
+                copied += source.map_or(0, weight);
+                (from.path.as_str(), source)
+            }
+            PatchOperation::Remove(_) | PatchOperation::Test(_) => ("", None),
+        };
+        let depth = path.matches('/').count() + added.map_or(0, depth);
+        if depth > MAX_DEPTH {
+            let message = format!(
+                "operation {number} nests fields {depth} deep; at most {MAX_DEPTH} are taken"
+            );
+            return Err(Failure::new(Reason::TooLarge, message));
+        }
+        if copied > MAX_COPIED {
+            let message = format!(
+                "the copies up to operation {number} add up to {copied} bytes; at most {MAX_COPIED} are taken"
+            );
+            return Err(Failure::new(Reason::TooLarge, message));
+        }
+        json_patch::patch(object, std::slice::from_ref(step)).map_err(|error| {
+            let message = format!(
+                "the server rejected our request due to an error in our request: operation {number}: {error}"
+            );
+            Failure::new(Reason::Invalid, message)
+        })?;
+    }
+    Ok(())
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// About as many bytes as a value takes.
+fn weight(value: &Value) -> usize {
+    let below = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| name.len() + weight(value))
+            .sum(),
+        _ => 0,
+    };
+    size_of::<Value>() + below
 }
 
 fn object(value: Value) -> Result<Value> {
@@ -119,6 +178,26 @@ mod tests {
         let whole = json!([{"op": "replace", "path": "", "value": 3}]);
         let failure = patch("application/json-patch+json", &whole, &object).unwrap_err();
         assert_eq!(failure.reason, Reason::BadRequest);
+    }
+
+    #[test]
+    fn steps_that_grow_without_bounds_are_refused() {
+        let check = |steps: Vec<Value>| {
+            let object = json!({"spec": {"order": 1}});
+            let refused = patch("application/json-patch+json", &Value::from(steps), &object);
+            assert_eq!(refused.unwrap_err().reason, Reason::TooLarge);
+        };
+        let copy = |n: usize| json!({"op": "copy", "from": "/spec", "path": format!("/spec/{n}")});
+        check((0..30).map(copy).collect());
+        let nest = |n: usize| json!({"op": "add", "path": "/a".repeat(n), "value": {}});
+        check((1..200).map(nest).collect());
+        let mut turns = vec![json!({"op": "add", "path": "/a", "value": {}})];
+        for _ in 0..200 {
+            turns.push(json!({"op": "add", "path": "/b", "value": {}}));
+            turns.push(json!({"op": "move", "from": "/a", "path": "/b/a"}));
+            turns.push(json!({"op": "move", "from": "/b", "path": "/a"}));
+        }
+        check(turns);
     }
 
     #[test]

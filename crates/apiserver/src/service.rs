@@ -63,7 +63,9 @@ impl Service {
     /// The type of the tiers that policies are in.
     fn tiers(&self) -> Result<&ResourceType> {
         let group = Group::V3;
-        let found = self.registry.find(group.name(), group.version(), Kind::Tier.plural());
+        let found = self
+            .registry
+            .find(group.name(), group.version(), Kind::Tier.plural());
         found.ok_or_else(|| Failure::new(Reason::Internal, "there are policies here, but no tiers"))
     }
 

@@ -11,6 +11,7 @@ use tortie_api::crd::Group;
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
+use tortie_store::socket::SocketStore;
 use tortie_store::{Client, Key, Kind, Resource, Store};
 
 use crate::config::NetworkConfig;
@@ -60,7 +61,7 @@ impl Datastore {
                 let store = EtcdStore::new(&etcd(config, environment)?)?;
                 Ok(Self::of_store(Arc::new(store)))
             }
-            Type::Embedded => Ok(Self::of_store(Arc::new(embedded(config).await?))),
+            Type::Embedded => Ok(Self::of_store(embedded(config).await?)),
             Type::Kubernetes => {
                 let store = KubernetesStore::connect(&kubernetes(config, environment)).await?;
                 let cluster = store.client().clone();
@@ -209,17 +210,25 @@ pub(crate) fn veth_prefix(environment: Environment<'_>) -> String {
     }
 }
 
-/// Opens the embedded datastore as soon as no other plugin has it.
-async fn embedded(config: &NetworkConfig) -> Result<EmbeddedStore> {
+/// Opens the embedded datastore: through the process that has it open for good, if there is one, or else as soon as no
+/// other plugin has it.
+async fn embedded(config: &NetworkConfig) -> Result<Arc<dyn Store>> {
     let path = if config.datastore_path.as_os_str().is_empty() {
         Path::new(EMBEDDED_FILE)
     } else {
         &config.datastore_path
     };
+    let socket = path.with_extension("sock");
     let end = Instant::now() + EMBEDDED_PATIENCE;
     loop {
+        // A process that was killed leaves its socket behind; the next one may be about to make its own.
+        if socket.exists()
+            && let Ok(store) = SocketStore::connect(&socket).await
+        {
+            return Ok(Arc::new(store));
+        }
         match EmbeddedStore::open(path) {
-            Ok(store) => return Ok(store),
+            Ok(store) => return Ok(Arc::new(store)),
             Err(error) if error.is_retryable() && Instant::now() < end => {
                 tokio::time::sleep(EMBEDDED_INTERVAL).await;
             }

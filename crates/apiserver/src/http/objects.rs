@@ -200,12 +200,17 @@ fn patch_body(options: &WriteOptions, media_type: &str, bytes: &[u8]) -> Result<
             "fieldManager is required for apply patch: name who applies",
         ));
     }
-    Ok(Body::Apply(body::object("application/yaml", bytes)?))
+    let object = body::object("application/yaml", bytes)?;
+    let managed = object.pointer("/metadata/managedFields");
+    if managed.is_some_and(|managed| !managed.is_null()) {
+        return Err(Failure::bad_request("metadata.managedFields must be nil"));
+    }
+    Ok(Body::Apply(object))
 }
 
 /// The verb of a request, as access is decided by.
 fn verb(method: &Method, has_name: bool, query: &Query) -> Result<&'static str> {
-    let is_watch = matches!(query.get("watch"), Some("true" | "1"));
+    let is_watch = query.flag("watch")?.unwrap_or_default();
     match (method.as_str(), has_name) {
         ("GET" | "HEAD", _) if is_watch => Ok("watch"),
         ("GET" | "HEAD", true) => Ok("get"),

@@ -24,7 +24,10 @@ impl Service {
         };
         for name in BUILT_IN {
             let object = json!({"metadata": {"name": name}});
-            ignore_existing(self.create(of.write(None, &WriteOptions::default()), object).await)?;
+            ignore_existing(
+                self.create(of.write(None, &WriteOptions::default()), object)
+                    .await,
+            )?;
         }
         // A crash may have been between a namespace and its account.
         for namespace in self.storage.list(of, None).await?.items {
@@ -47,7 +50,8 @@ impl Service {
         of: &ResourceType,
         namespace: Option<&str>,
     ) -> Result<()> {
-        let (Some(namespaces), Some(namespace)) = (self.native(Native::Namespace), namespace) else {
+        let (Some(namespaces), Some(namespace)) = (self.native(Native::Namespace), namespace)
+        else {
             return Ok(());
         };
         let found = self.storage.get(namespaces, "", namespace).await?;
@@ -55,7 +59,13 @@ impl Service {
             let what = format!(
                 "is forbidden: unable to create new content in namespace {namespace} because it is being terminated"
             );
-            return Err(Failure::about(Reason::Forbidden, of.group, of.plural, "", what));
+            return Err(Failure::about(
+                Reason::Forbidden,
+                of.group,
+                of.plural,
+                "",
+                what,
+            ));
         }
         Ok(())
     }
@@ -83,7 +93,13 @@ impl Service {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         if BUILT_IN.contains(&name) {
             let what = "is forbidden: this namespace may not be deleted";
-            return Err(Failure::about(Reason::Forbidden, of.group, of.plural, name, what));
+            return Err(Failure::about(
+                Reason::Forbidden,
+                of.group,
+                of.plural,
+                name,
+                what,
+            ));
         }
         if mode.is_dry_run {
             return Ok(Deleted::Gone(object.clone()));
@@ -97,7 +113,12 @@ impl Service {
         };
         let options = DeleteOptions::default();
         let mut is_empty = true;
-        for inner in self.registry.types().iter().filter(|inner| inner.is_namespaced) {
+        for inner in self
+            .registry
+            .types()
+            .iter()
+            .filter(|inner| inner.is_namespaced)
+        {
             let all = ListOptions::default();
             for deleted in self.delete_all(inner, Some(name), &all, &options).await? {
                 is_empty &= matches!(deleted, Deleted::Gone(_));

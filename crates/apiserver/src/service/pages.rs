@@ -64,7 +64,10 @@ impl Pages {
     pub(super) fn proceed(&self, continuation: &str, limit: usize) -> Result<Part> {
         let parsed = continuation.split_once('/');
         let parsed = parsed.and_then(|(id, start)| {
-            Some((uuid::Uuid::parse_str(id).ok()?, start.parse::<usize>().ok()?))
+            Some((
+                uuid::Uuid::parse_str(id).ok()?,
+                start.parse::<usize>().ok()?,
+            ))
         });
         let Some((id, start)) = parsed else {
             let message = "continue: must be a token that the page before gave";

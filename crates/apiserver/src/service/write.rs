@@ -166,6 +166,7 @@ impl Service {
         write.guard.check(&wanted).await?;
         self.check_namespace(of, namespace).await?;
         let identity = new_identity();
+        self.complete_applied(of, &mut wanted);
         lifecycle::prepare_new(of, &mut wanted, &identity)?;
         let manager = write.manager(Operation::Apply);
         let wish = Apply {
@@ -177,6 +178,13 @@ impl Service {
         let mut object = apply::apply(&json!({"metadata": {}}), wish, write.structure())?;
         complete_native(of, &mut object);
         self.store_new(write, object).await
+    }
+
+    /// Items of Kubernetes' own lists have keys that may be left out. Other defaults belong to nobody.
+    fn complete_applied(&self, of: &ResourceType, wanted: &mut Value) {
+        if matches!(of.content, Content::Native(_)) {
+            self.storage.complete(of, wanted);
+        }
     }
 
     async fn change_from(
@@ -195,7 +203,7 @@ impl Service {
             Body::Apply(wanted) => {
                 let mut wanted = wanted.clone();
                 lifecycle::check_envelope(of, namespace, Some(name), &mut wanted)?;
-                self.storage.complete(of, &mut wanted);
+                self.complete_applied(of, &mut wanted);
                 let manager = write.manager(Operation::Apply);
                 let wish = Apply {
                     manager: &manager,

@@ -60,7 +60,8 @@ pub(super) fn complete(of: &ResourceType, object: &mut Value) {
 
 /// The object with the fields that its type has.
 fn known<K: DeserializeOwned + Serialize>(object: &Value) -> Result<Value, String> {
-    let typed: K = serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;
+    let typed: K =
+        serde_path_to_error::deserialize(object.clone()).map_err(|error| error.to_string())?;
     serde_json::to_value(&typed).map_err(|error| error.to_string())
 }
 

@@ -2,15 +2,18 @@
 
 use std::net::Ipv4Addr;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
+use tortie_api::crd::Group;
 use tortie_apiserver::aggregated::{CertificateFiles, ServiceReference, Settings};
 use tortie_apiserver::{aggregated, webhooks};
 use tortie_controllers::own_namespace;
+use tortie_store::Client;
 
 use super::until_signal;
 use crate::args::{ApiServer, Global, Webhooks};
-use crate::config::{Connection, cluster, open};
+use crate::config::{Backend, Connection, cluster, open};
 
 /// Where Calico's programs are if this process is in no pod.
 const USUAL_NAMESPACE: &str = "kube-system";
@@ -20,8 +23,13 @@ pub(super) async fn run(args: ApiServer, global: &Global) -> Result<ExitCode> {
     let Connection {
         client,
         cluster: kubernetes,
-        ..
+        backend,
     } = open(global).await?;
+    let client = match backend {
+        // The newer group may be what this very server serves.
+        Backend::Kubernetes(store) => Client::new(Arc::new(store.in_group(Group::V1))),
+        Backend::Etcd(_) | Backend::Embedded => client,
+    };
     let kubernetes = match kubernetes {
         Some(kubernetes) => kubernetes,
         None => cluster(global).await?,

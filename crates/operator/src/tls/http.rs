@@ -36,7 +36,7 @@ pub struct Limits {
     pub handshake: Duration,
     /// How long the headers of a request may take; also how long a connection of HTTP/1.1 may be idle.
     pub header_time: Duration,
-    /// How large the headers of a request may be.
+    /// How large the headers of a request may be. One that comes in few large pieces may have twice as much in HTTP/1.1.
     pub header_bytes: u32,
     /// How long requests that are under way may take once the server ends.
     pub end: Duration,
