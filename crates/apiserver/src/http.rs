@@ -2,12 +2,13 @@
 
 mod accept;
 mod body;
+mod metrics;
 mod objects;
 mod reply;
 mod stream;
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -17,13 +18,15 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use self::accept::Accept;
+use self::metrics::{Metrics, Subject};
 use self::objects::Asked;
 use crate::access::Access;
 use crate::discovery::{self, Aggregation};
 use crate::failure::{Failure, Reason, Result};
 use crate::openapi;
 use crate::options::Query;
-use crate::path::{Health, Target};
+use crate::path::{Health, Objects, Target};
+use crate::registry::ResourceType;
 use crate::service::Service;
 
 /// How long an answer may take, other than a watch.
@@ -34,6 +37,7 @@ pub struct Api {
     service: Arc<Service>,
     access: Arc<dyn Access>,
     documents: Documents,
+    metrics: Metrics,
     /// Whether watches have to end, because the server does.
     closing: watch::Sender<bool>,
 }
@@ -52,6 +56,7 @@ impl Api {
             service,
             access,
             documents: Documents::default(),
+            metrics: Metrics::new(),
             closing: watch::Sender::new(false),
         })
     }
@@ -68,26 +73,61 @@ impl Api {
 }
 
 async fn answer(State(api): State<Arc<Api>>, request: Request) -> Response {
-    match tokio::time::timeout(PATIENCE, api.answer(request)).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(failure)) => {
-            if failure.reason == Reason::Internal {
-                tracing::error!(error = %failure, "A request failed");
-            }
-            reply::failure(&failure)
+    let start = Instant::now();
+    let verb = verb(&request);
+    let target = Target::parse(request.uri().path());
+    let of = match &target {
+        Some(Target::Objects(objects)) => api.find(objects),
+        _ => None,
+    };
+    let response = api.answer_in_time(target.clone(), request).await;
+    let subject = Subject { verb, of };
+    let code = response.status().as_u16();
+    api.metrics.count(subject, code, start.elapsed());
+    response
+}
+
+/// The verb of a request, as it is counted.
+fn verb(request: &Request) -> &'static str {
+    match *request.method() {
+        Method::GET | Method::HEAD => {
+            let query = request.uri().query().unwrap_or_default();
+            let is_watch = matches!(Query::parse(query).get("watch"), Some("true" | "1"));
+            if is_watch { "WATCH" } else { "GET" }
         }
-        Err(_) => {
-            let message = "the request took too long";
-            reply::failure(&Failure::new(Reason::Timeout, message))
-        }
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "other",
     }
 }
 
 impl Api {
-    async fn answer(&self, request: Request) -> Result<Response> {
-        let Some(target) = Target::parse(request.uri().path()) else {
-            return Err(not_found());
-        };
+    async fn answer_in_time(&self, target: Option<Target>, request: Request) -> Response {
+        match tokio::time::timeout(PATIENCE, self.answer(target, request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(failure)) => {
+                if failure.reason == Reason::Internal {
+                    tracing::error!(error = %failure, "A request failed");
+                }
+                reply::failure(&failure)
+            }
+            Err(_) => {
+                let message = "the request took too long";
+                reply::failure(&Failure::new(Reason::Timeout, message))
+            }
+        }
+    }
+
+    /// The type that a path is about, if it is served.
+    fn find(&self, objects: &Objects) -> Option<&ResourceType> {
+        let registry = self.service.registry();
+        registry.find(&objects.group, &objects.version, &objects.resource)
+    }
+
+    async fn answer(&self, target: Option<Target>, request: Request) -> Result<Response> {
+        let target = target.ok_or_else(not_found)?;
         let (parts, body) = request.into_parts();
         refuse_impersonation(&parts.headers)?;
         if let Target::Health(health) = target
@@ -100,9 +140,7 @@ impl Api {
         let accept = Accept::parse(&parts.headers);
         match target {
             Target::Objects(objects) => {
-                let found = self.service.registry();
-                let found = found.find(&objects.group, &objects.version, &objects.resource);
-                let of = found.ok_or_else(not_found)?;
+                let of = self.find(&objects).ok_or_else(not_found)?;
                 let asked = Asked {
                     of,
                     target: &objects,
@@ -173,7 +211,8 @@ impl Api {
                 return Ok(reply::document(document, reply::JSON, headers));
             }
             Target::Root => Some(paths(registry)),
-            Target::Metrics | Target::Health(_) | Target::Objects(_) => None,
+            Target::Metrics => return Ok(reply::metrics(self.metrics.text())),
+            Target::Health(_) | Target::Objects(_) => None,
         };
         Ok(reply::json(StatusCode::OK, &found.ok_or_else(not_found)?))
     }
@@ -204,6 +243,7 @@ fn paths(registry: &crate::registry::Registry) -> Value {
     for path in [
         "/healthz",
         "/livez",
+        "/metrics",
         "/openapi/v2",
         "/openapi/v3",
         "/readyz",

@@ -91,7 +91,8 @@ impl Api {
                     closing: self.closing.subscribe(),
                     tiers: new_tiers,
                 };
-                Ok(stream::response(watching, view, end))
+                let open = self.metrics.open_watch(of);
+                Ok(stream::response(watching, view, end, open))
             }
             ("list", _) => {
                 let options = self.selected(query, of, tiers).await?;

@@ -23,6 +23,12 @@ pub(super) fn text(text: &'static str) -> Response {
     with_type(StatusCode::OK, "text/plain; charset=utf-8", text.into())
 }
 
+/// Figures for Prometheus.
+pub(super) fn metrics(text: String) -> Response {
+    let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    with_type(StatusCode::OK, media_type, text.into())
+}
+
 /// Why a request was not carried out.
 pub(super) fn failure(failure: &Failure) -> Response {
     let code =

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::accept::View;
+use super::metrics::OpenWatch;
 use crate::failure::Failure;
 use crate::service::{WatchEvent, WatchKind, Watching};
 
@@ -37,10 +38,12 @@ struct State {
     closing: watch::Receiver<bool>,
     tiers: Option<Watching>,
     is_over: bool,
+    /// Counts the watch for as long as it is open.
+    _open: OpenWatch,
 }
 
 /// The answer to a watch. It goes on until its time is over, the client leaves, or it cannot keep up.
-pub(super) fn response(watching: Watching, view: View, end: End) -> Response {
+pub(super) fn response(watching: Watching, view: View, end: End, open: OpenWatch) -> Response {
     let longest = end
         .timeout
         .filter(|seconds| *seconds > 0)
@@ -52,6 +55,7 @@ pub(super) fn response(watching: Watching, view: View, end: End) -> Response {
         closing: end.closing,
         tiers: end.tiers,
         is_over: false,
+        _open: open,
     };
     let lines = stream::unfold(state, async |mut state| {
         let line = state.next().await?;

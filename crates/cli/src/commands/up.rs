@@ -6,9 +6,11 @@ mod parts;
 mod standalone;
 mod systemd;
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::args::{DatastoreType, Global, Up};
 use crate::config::datastore;
@@ -27,4 +29,24 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<ExitCode> {
         DatastoreType::Etcdv3 | DatastoreType::Kubernetes => cluster::run(args, global).await?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A file that goes with the process. Whoever comes next would find that nobody is there any more.
+struct OwnFile(PathBuf);
+
+impl OwnFile {
+    /// The file that names the process, for `tortie down`.
+    fn of_process(folder: &Path) -> Result<Self> {
+        let path = folder.join(PROCESS_FILE);
+        let written = fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, std::process::id().to_string()));
+        written.with_context(|| format!("writing {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for OwnFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
 }

@@ -26,12 +26,7 @@ pub(super) async fn startup(args: &Startup, global: &Global) -> Result<ExitCode>
     let Connection {
         client, cluster, ..
     } = open(global).await?;
-    let kubernetes = match cluster {
-        Some(cluster) => Some(KubernetesFacts {
-            pod_networks: pod_networks(cluster).await,
-        }),
-        None => None,
-    };
+    let kubernetes = facts(cluster.as_ref()).await;
     place(&client, &settings, kubernetes.as_ref()).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -77,6 +72,12 @@ pub(super) async fn tunnel_addresses(args: &TunnelAddresses, global: &Global) ->
         stopped = tokio::signal::ctrl_c() => stopped.context("waiting for a signal")?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a node's start needs to know of the cluster that the datastore is in, if it is in one.
+pub(crate) async fn facts(cluster: Option<&kube::Client>) -> Option<KubernetesFacts> {
+    let pod_networks = pod_networks(cluster?.clone()).await;
+    Some(KubernetesFacts { pod_networks })
 }
 
 /// The networks that kubeadm was told to use for pods; none if it is not there or may not be asked.

@@ -1,13 +1,15 @@
 //! On a cluster that is there: the agent, and the controllers where Kubernetes is known.
 
+use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::Result;
 
 use super::parts::Parts;
-use super::systemd;
+use super::{OwnFile, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
+use crate::commands::node::startup;
 use crate::config::{Backend, Connection, cluster, data_folder, open};
 
 pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
@@ -18,6 +20,11 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
         cluster: kubernetes,
         backend,
     } = open(global).await?;
+    let folder = data_folder(global);
+    let _process = OwnFile::of_process(&folder)?;
+    let settings = startup::settings(Some(&node))?;
+    let facts = startup::facts(kubernetes.as_ref()).await;
+    startup::place(&client, &settings, facts.as_ref()).await?;
     let mut parts = Parts::new();
     if !args.without.contains(&Part::Agent) {
         parts.start_agent(node, Arc::clone(client.store()), kubernetes.clone())?;
@@ -34,9 +41,10 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
             Some(kubernetes) => kubernetes,
             None => cluster(global).await?,
         };
-        let status_file = data_folder(global).join("controllers.json");
+        let status_file = folder.join("controllers.json");
         parts.start_controllers(client, backend, kubernetes, status_file);
     }
     systemd::notify_ready();
+    writeln!(anstream::stdout(), "Ready.")?;
     parts.run().await
 }

@@ -1,12 +1,11 @@
 //! Without a cluster: an API server on the embedded datastore, and everything else on top of it.
 
-use std::fs;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use tortie_apiserver::access::TokenAccess;
 use tortie_apiserver::http::Api;
 use tortie_apiserver::server::certificates::{self, Credentials, Purpose};
@@ -17,7 +16,7 @@ use tortie_store::embedded::EmbeddedStore;
 use tortie_store::{Client, Store, socket};
 
 use super::parts::Parts;
-use super::{PROCESS_FILE, node, systemd};
+use super::{OwnFile, node, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
 use crate::config::{cluster_of, data_file, data_folder, socket_of};
@@ -28,8 +27,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let environment = tortie_agent::config::from_environment(std::env::vars_os());
     let name = node_name(args.node.as_deref(), &environment)?;
     let store = Arc::new(EmbeddedStore::open(&file)?);
-    let process_file = folder.join(PROCESS_FILE);
-    let _process = OwnFile::write(process_file, &std::process::id().to_string())?;
+    let _process = OwnFile::of_process(&folder)?;
 
     let mut parts = Parts::new();
     let credentials = serve(&mut parts, args.listen, &folder, &store).await?;
@@ -61,22 +59,6 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
         credentials.kubeconfig.display()
     )?;
     parts.run().await
-}
-
-/// A file that goes with the process. Whoever comes next would find that nobody is there any more.
-struct OwnFile(PathBuf);
-
-impl OwnFile {
-    fn write(path: PathBuf, text: &str) -> Result<Self> {
-        fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for OwnFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
 }
 
 /// Starts the API server.

@@ -1,0 +1,177 @@
+//! Figures about requests, under the names that Kubernetes has for them.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use crate::registry::ResourceType;
+
+/// Figures about requests.
+pub(super) struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<Labels, Histogram, Buckets>,
+    watches: Family<Labels, Gauge>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    verb: String,
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+    code: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    verb: String,
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+}
+
+#[derive(Clone)]
+struct Buckets;
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        // From half a millisecond to half a minute.
+        Histogram::new(exponential_buckets(0.0005, 2.0, 17))
+    }
+}
+
+/// What a request is counted as. There are only so many of these, whatever clients send.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) verb: &'static str,
+    pub(super) of: Option<&'a ResourceType>,
+}
+
+/// A watch that is open; closed when this is dropped.
+pub(super) struct OpenWatch(Gauge);
+
+impl Metrics {
+    pub(super) fn new() -> Self {
+        let mut registry = Registry::default();
+        let requests = Family::default();
+        let durations = Family::new_with_constructor(Buckets);
+        let watches = Family::default();
+        registry.register(
+            "apiserver_request",
+            "Requests, by what they asked for and how they were answered",
+            requests.clone(),
+        );
+        registry.register(
+            "apiserver_request_duration_seconds",
+            "How long requests other than watches took",
+            durations.clone(),
+        );
+        registry.register(
+            "apiserver_longrunning_requests",
+            "Watches that are open",
+            watches.clone(),
+        );
+        Self {
+            registry,
+            requests,
+            durations,
+            watches,
+        }
+    }
+
+    pub(super) fn count(&self, subject: Subject<'_>, code: u16, took: Duration) {
+        let Labels {
+            verb,
+            group,
+            version,
+            resource,
+        } = subject.labels();
+        let labels = RequestLabels {
+            verb,
+            group,
+            version,
+            resource,
+            code,
+        };
+        self.requests.get_or_create(&labels).inc();
+        if subject.verb != "WATCH" {
+            let durations = self.durations.get_or_create(&subject.labels()).clone();
+            durations.observe(took.as_secs_f64());
+        }
+    }
+
+    pub(super) fn open_watch(&self, of: &ResourceType) -> OpenWatch {
+        let subject = Subject {
+            verb: "WATCH",
+            of: Some(of),
+        };
+        let watches = self.watches.get_or_create(&subject.labels()).clone();
+        watches.inc();
+        OpenWatch(watches)
+    }
+
+    /// All figures in the text form that Prometheus reads.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+impl Subject<'_> {
+    fn labels(self) -> Labels {
+        Labels {
+            verb: self.verb.to_owned(),
+            group: self.of.map_or("", |of| of.group),
+            version: self.of.map_or("", |of| of.version),
+            resource: self.of.map_or("", |of| of.plural),
+        }
+    }
+}
+
+impl Drop for OpenWatch {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_the_names_of_kubernetes() {
+        let registry = crate::registry::Registry::standalone();
+        let of = registry.find("projectcalico.org", "v3", "tiers");
+        let metrics = Metrics::new();
+        let open = metrics.open_watch(of.unwrap());
+        let subject = Subject { verb: "GET", of };
+        metrics.count(subject, 200, Duration::from_millis(3));
+        let labels = r#"verb="GET",group="projectcalico.org",version="v3",resource="tiers""#;
+        let text = metrics.text();
+        assert!(
+            text.contains(&format!(
+                "apiserver_request_total{{{labels},code=\"200\"}} 1"
+            )),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!(
+                "apiserver_request_duration_seconds_count{{{labels}}} 1"
+            )),
+            "{text}"
+        );
+        assert!(text.contains("resource=\"tiers\"} 1\n"), "{text}");
+        drop(open);
+        let watches = r#"apiserver_longrunning_requests{verb="WATCH",group="projectcalico.org",version="v3",resource="tiers"} 0"#;
+        assert!(metrics.text().contains(watches));
+    }
+}
