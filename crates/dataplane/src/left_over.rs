@@ -1,6 +1,6 @@
 //! What another data plane left behind. Its rules would go on to decide about packets by policies of long ago.
 
-use tortie_kernel::route::{MAIN_TABLE, Protocol, Socket};
+use tortie_kernel::route::{MAIN_TABLE, Protocol, Route, Socket};
 use tortie_rules::{Dataplane, IpVersion, Table};
 
 use crate::change::{Batch, Driver as _, Error};
@@ -38,9 +38,18 @@ pub struct Removed {
 /// The tunnel devices that are ours.
 const DEVICES: &[&str] = &["vxlan.calico", "vxlan-v6.calico"];
 
+/// What tells our routes from others.
+#[derive(Debug, Clone)]
+pub struct OurRoutes {
+    /// The protocol number that routes of workloads have.
+    pub protocol: Protocol,
+    /// What the names of workloads' interfaces start with.
+    pub prefixes: Vec<String>,
+}
+
 /// Removes everything of ours from the network namespace of the calling thread: rules and sets of all data planes, routes
-/// with our protocol number, and tunnel devices. Interfaces of workloads stay: they are not ours to take.
-pub fn remove_everything(protocol: u8) -> Removed {
+/// and tunnel devices. Interfaces of workloads stay: they are not ours to take.
+pub fn remove_everything(ours: &OurRoutes) -> Removed {
     let mut removed = Removed::default();
     for version in [IpVersion::V4, IpVersion::V6] {
         removed.note(remove_nftables(version), || {
@@ -55,7 +64,7 @@ pub fn remove_everything(protocol: u8) -> Removed {
         Err(error) => removed.errors.push(error.into()),
         Ok(mut socket) => {
             // Before the devices, with which their routes would go unseen.
-            let routes = remove_routes(&mut socket, Protocol(protocol));
+            let routes = remove_routes(&mut socket, ours);
             match routes {
                 Ok(0) => {}
                 Ok(count) => removed.what.push(format!("{count} routes")),
@@ -80,19 +89,34 @@ impl Removed {
     }
 }
 
-fn remove_routes(socket: &mut Socket, protocol: Protocol) -> Result<usize, Error> {
-    let routes = socket.routes(MAIN_TABLE)?;
-    let ours: Vec<_> = routes
+/// Routes of workloads may have the number that routes made by hand have: those are ours only on interfaces of workloads.
+fn remove_routes(socket: &mut Socket, ours: &OurRoutes) -> Result<usize, Error> {
+    let links = socket.links()?;
+    let workloads: Vec<u32> = links
         .iter()
-        .filter(|route| route.protocol == protocol)
+        .filter(|link| {
+            ours.prefixes
+                .iter()
+                .any(|prefix| link.name.starts_with(prefix.as_str()))
+        })
+        .map(|link| link.index)
         .collect();
-    for route in &ours {
+    let is_ours = |route: &Route| {
+        let is_of_workload = route
+            .device
+            .is_some_and(|device| workloads.contains(&device));
+        let is_by_hand = ours.protocol == Protocol::BOOT && !is_of_workload;
+        route.protocol == Protocol::CALICO || (route.protocol == ours.protocol && !is_by_hand)
+    };
+    let routes = socket.routes(MAIN_TABLE)?;
+    let routes: Vec<_> = routes.iter().filter(|route| is_ours(route)).collect();
+    for route in &routes {
         match socket.execute(|batch| batch.delete_route(route)) {
             Err(error) if !error.is_missing() => return Err(error.into()),
             _ => {}
         }
     }
-    Ok(ours.len())
+    Ok(routes.len())
 }
 
 fn remove_device(socket: &mut Socket, name: &str) -> Result<bool, Error> {

@@ -16,7 +16,7 @@ mod world;
 pub use apply::{Dataplane, Done};
 pub use change::{Batch, ChainKey, Drift, Driver, Error, MapChange, Members, SetChange, SetKind};
 pub use cluster::{ClusterNetwork, ClusterOptions};
-pub use left_over::{Removed, remove_everything, remove_left_overs};
+pub use left_over::{OurRoutes, Removed, remove_everything, remove_left_overs};
 pub use local::{LocalNetwork, RouteOptions, WorkloadState};
 pub use mtu::{MtuOptions, Mtus};
 pub use world::{InterfaceState, Interfaces, World};

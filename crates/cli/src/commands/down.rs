@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tortie_agent::config::{Sources, from_environment, resolve};
-use tortie_dataplane::remove_everything;
+use tortie_dataplane::{OurRoutes, remove_everything};
+use tortie_kernel::route::Protocol;
 
 use super::agent::{PARAMETER_FILE, parameter_file};
 use super::up::PROCESS_FILE;
@@ -29,8 +30,12 @@ pub(super) async fn run(global: &Global) -> Result<ExitCode> {
         file: parameter_file(Path::new(PARAMETER_FILE))?,
         ..Sources::default()
     };
-    let protocol = resolve(&sources).config.routes.protocol;
-    let removed = tokio::task::spawn_blocking(move || remove_everything(protocol)).await?;
+    let config = resolve(&sources).config;
+    let ours = OurRoutes {
+        protocol: Protocol(config.routes.protocol),
+        prefixes: config.interfaces.prefixes.clone(),
+    };
+    let removed = tokio::task::spawn_blocking(move || remove_everything(&ours)).await?;
     for what in &removed.what {
         writeln!(out, "Removed {what}")?;
     }
