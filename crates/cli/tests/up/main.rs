@@ -1,0 +1,11 @@
+//! `tortie up` as a process: real clients, real packets, hostile input, and kills in the middle of writes.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod churn;
+mod hostile;
+mod killed;
+mod kubectl;
+mod objects;
+mod packets;
+mod server;

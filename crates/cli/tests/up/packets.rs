@@ -1,0 +1,267 @@
+//! Everything together, on packets: what `kubectl` applies is enforced, and `tortie down` leaves nothing.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tortie_testkit::cni::{Call, Runtime, path};
+use tortie_testkit::net::{Dialogue, Namespace, Node};
+
+use crate::server::{NODE, Up};
+
+/// How soon a change has to be in force.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const PORT: u16 = 80;
+
+/// A node with everything on it.
+struct Site {
+    node: Node,
+    runtime: Runtime,
+    up: Up,
+}
+
+/// A pod that is connected.
+struct Pod {
+    name: &'static str,
+    namespace: Namespace,
+    address: IpAddr,
+}
+
+impl Site {
+    fn new() -> Self {
+        let mut node = Node::new().unwrap();
+        let uplink = node.socket().link("uplink").unwrap().unwrap().index;
+        let address: IpAddr = "192.0.2.1".parse().unwrap();
+        let add =
+            |batch: &mut tortie_kernel::route::Batch| batch.add_address(uplink, address.into());
+        node.socket().execute(add).unwrap();
+        let binary = Path::new(env!("CARGO_BIN_EXE_tortie"));
+        let runtime = Runtime::new(node.namespace(), binary).unwrap();
+        let up = Up::everything(node.namespace());
+        Self { node, runtime, up }
+    }
+
+    fn cni(&self, command: &str, name: &str, namespace: &Namespace) -> Value {
+        let config = json!({
+            "cniVersion": "1.0.0", "name": "net", "type": "calico", "nodename": NODE,
+            "datastore_type": "embedded", "datastore_path": self.up.file("tortie.redb"),
+            "policy": {"type": "k8s"}, "kubernetes": {"kubeconfig": self.up.file("kubeconfig")},
+            "ipam_lock_file": self.up.folder().join("ipam.lock"), "ipam": {"type": "calico-ipam"},
+        });
+        let arguments = format!(
+            "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME={name};K8S_POD_INFRA_CONTAINER_ID=id-{name}"
+        );
+        let call = Call {
+            command,
+            container: &format!("id-{name}"),
+            namespace: path(namespace),
+            interface: "eth0",
+            arguments: &arguments,
+            config: config.to_string(),
+        };
+        self.runtime.call("calico", &call).unwrap().unwrap()
+    }
+
+    fn pod(&self, name: &'static str) -> Pod {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "shop", "labels": {"role": name}},
+            "spec": {"nodeName": NODE, "containers": [{"name": "main", "image": "none"}]},
+        });
+        self.apply(&pod);
+        let namespace = Namespace::new().unwrap();
+        let result = self.cni("ADD", name, &namespace);
+        let address = result["ips"][0]["address"].as_str().unwrap();
+        let address: IpAddr = address.split('/').next().unwrap().parse().unwrap();
+        // As the kubelet does once the pod runs.
+        let status =
+            json!({"status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}});
+        let patch = [
+            "patch",
+            "pod",
+            name,
+            "--namespace=shop",
+            "--subresource=status",
+            "--type=merge",
+        ];
+        let status = ["--patch", &status.to_string()];
+        self.up.kubectl(&[&patch[..], &status].concat());
+        Pod {
+            name,
+            namespace,
+            address,
+        }
+    }
+
+    fn apply(&self, object: &Value) {
+        self.up
+            .kubectl_with(&["apply", "--filename=-"], &object.to_string());
+    }
+
+    /// Waits until a connection is possible, or is not, as it should be.
+    #[track_caller]
+    fn await_connection(&self, from: &Pod, to: &Pod, expected: bool) {
+        let end = Instant::now() + PATIENCE;
+        let destination = SocketAddr::new(to.address, PORT);
+        while Dialogue::new(&from.namespace, &to.namespace, destination)
+            .tcp()
+            .unwrap()
+            != expected
+        {
+            let (from, to) = (from.name, to.name);
+            assert!(
+                Instant::now() < end,
+                "{from} to {to}: expected {expected}\n{}",
+                self.run("nft list ruleset")
+            );
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What `tortie why` answers beside the process that runs.
+    #[track_caller]
+    fn assert_explained(&self, from: &Pod, to: &Pod, verdict: &str, policy: &str) {
+        let (from, to) = (format!("shop/{}", from.name), format!("shop/{}", to.name));
+        let arguments = [
+            "why",
+            &from,
+            &to,
+            "--protocol=TCP",
+            "--port=80",
+            "--output=json",
+        ];
+        let told = self.up.try_tortie(&arguments);
+        let answer: Value = serde_json::from_str(&told.stdout).unwrap();
+        let text = answer.to_string();
+        assert_eq!(answer["verdict"], verdict, "{text}");
+        assert!(text.contains(policy), "{policy} in {text}");
+    }
+
+    /// What a program prints on the node.
+    #[track_caller]
+    fn run(&self, line: &str) -> String {
+        let mut words = line.split(' ');
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words);
+        let output = self.up.run(command, b"");
+        assert!(output.success(), "{line}: {}", output.stderr);
+        output.stdout
+    }
+}
+
+#[test]
+fn what_kubectl_applies_is_enforced_until_it_is_deleted() {
+    let mut site = Site::new();
+    site.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}));
+    let [web, client, other] = ["web", "client", "other"].map(|name| site.pod(name));
+    site.await_connection(&client, &web, true);
+    site.await_connection(&other, &web, true);
+
+    let kubernetes = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+        "metadata": {"name": "only-clients", "namespace": "shop"},
+        "spec": {
+            "podSelector": {"matchLabels": {"role": "web"}},
+            "ingress": [{"from": [{"podSelector": {"matchLabels": {"role": "client"}}}]}],
+        },
+    });
+    site.apply(&kubernetes);
+    site.await_connection(&other, &web, false);
+    site.await_connection(&client, &web, true);
+    site.assert_explained(&other, &web, "Deny", "only-clients");
+    site.assert_explained(&client, &web, "Allow", "only-clients");
+    // A pod that gets the label is let in.
+    let label = [
+        "label",
+        "pod",
+        "other",
+        "--namespace=shop",
+        "--overwrite",
+        "role=client",
+    ];
+    site.up.kubectl(&label);
+    site.await_connection(&other, &web, true);
+    site.up
+        .kubectl(&["delete", "netpol", "only-clients", "--namespace=shop"]);
+
+    let calico = json!({
+        "apiVersion": "projectcalico.org/v3", "kind": "GlobalNetworkPolicy",
+        "metadata": {"name": "default.closed"},
+        "spec": {
+            "selector": "role == 'web'", "types": ["Ingress"], "order": 1,
+            "ingress": [{"action": "Deny", "protocol": "TCP", "destination": {"ports": [PORT]}}],
+        },
+    });
+    site.apply(&calico);
+    site.await_connection(&client, &web, false);
+    site.assert_explained(&client, &web, "Deny", "default.closed");
+    site.up.kubectl(&["delete", "gnp", "default.closed"]);
+    site.await_connection(&client, &web, true);
+    let endpoints = site.up.tortie(&["get", "workloadendpoints", "-A"]);
+    assert_eq!(endpoints.matches("shop").count(), 3, "{endpoints}");
+    assert!(site.run("ip link").contains("vxlan.calico"));
+
+    for pod in [&client, &other] {
+        site.cni("DEL", pod.name, &pod.namespace);
+    }
+    let told = site.up.tortie(&["down"]);
+    assert_eq!(site.up.await_end(), Some(0), "{}", site.up.log());
+    for part in [
+        "Ended process",
+        "Removed nftables rules for",
+        "routes",
+        "vxlan.calico",
+    ] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    assert_nothing_left(&site);
+    // The pod's own interface is not ours to take.
+    assert!(
+        site.node
+            .socket()
+            .links()
+            .unwrap()
+            .iter()
+            .any(|link| link.name.starts_with("cali"))
+    );
+    let again = site.up.tortie(&["down"]);
+    assert!(
+        again.contains("Nothing was running") && again.contains("nothing to remove"),
+        "{again}"
+    );
+}
+
+#[track_caller]
+fn assert_nothing_left(site: &Site) {
+    assert_eq!(site.run("nft list ruleset"), "");
+    for program in ["iptables-legacy-save", "ip6tables-legacy-save"] {
+        let rules = site.run(program);
+        assert!(!rules.contains("cali"), "{rules}");
+    }
+    assert_eq!(site.run("ipset list -name"), "");
+    let links = site.run("ip -o link");
+    assert!(!links.contains("vxlan"), "{links}");
+    let addresses = site.run("ip -o addr");
+    assert!(!addresses.contains("10.65."), "{addresses}");
+    for file in ["tortie.pid", "tortie.sock", "api.sock"] {
+        assert!(!site.up.file(file).exists(), "{file}");
+    }
+}
+
+/// A route that an administrator has added is not ours, whatever protocol number the device routes have.
+#[test]
+fn down_removes_our_routes_and_no_others() {
+    let site = Site::new();
+    site.run("ip route add 10.99.0.0/24 dev uplink");
+    site.up.tortie(&["down"]);
+    for family in ["-4", "-6"] {
+        let routes = site.run(&format!("ip {family} route show table all proto 80"));
+        assert_eq!(routes, "");
+    }
+    let routes = site.run("ip route");
+    assert!(routes.contains("10.99.0.0/24"), "{routes}");
+}
