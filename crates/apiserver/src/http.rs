@@ -92,8 +92,13 @@ fn verb(request: &Request) -> &'static str {
     match *request.method() {
         Method::GET | Method::HEAD => {
             let query = request.uri().query().unwrap_or_default();
-            let is_watch = matches!(Query::parse(query).get("watch"), Some("true" | "1"));
-            if is_watch { "WATCH" } else { "GET" }
+            // One that cannot be read is refused, and no watch.
+            let is_watch = Query::parse(query).flag("watch").ok().flatten();
+            if is_watch == Some(true) {
+                "WATCH"
+            } else {
+                "GET"
+            }
         }
         Method::POST => "POST",
         Method::PUT => "PUT",

@@ -10,7 +10,7 @@ mod settings;
 
 pub(crate) use connect::{
     Backend, Connection, cluster, cluster_of, connect, data_file, data_folder, datastore, open,
-    open_with, socket_of,
+    open_with,
 };
 pub(crate) use felix::felix_variable;
 pub(crate) use settings::{Settings, Source};

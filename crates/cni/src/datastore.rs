@@ -11,7 +11,7 @@ use tortie_api::crd::Group;
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
-use tortie_store::socket::SocketStore;
+use tortie_store::socket::{self, SocketStore};
 use tortie_store::{Client, Key, Kind, Resource, Store};
 
 use crate::config::NetworkConfig;
@@ -218,7 +218,7 @@ async fn embedded(config: &NetworkConfig) -> Result<Arc<dyn Store>> {
     } else {
         &config.datastore_path
     };
-    let socket = path.with_extension("sock");
+    let socket = socket::path_beside(path);
     let end = Instant::now() + EMBEDDED_PATIENCE;
     loop {
         // A process that was killed leaves its socket behind; the next one may be about to make its own.

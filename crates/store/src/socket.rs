@@ -34,6 +34,8 @@ pub use self::client::SocketStore;
 pub use self::frame::{Head, Malformed};
 pub use self::server::serve;
 
+use std::path::{Path, PathBuf};
+
 use self::message::Call;
 
 /// Raised when the other side could not understand what this one says.
@@ -44,6 +46,11 @@ const MAX_REQUEST: usize = 8 << 20;
 
 /// The longest frame of an answer.
 const MAX_ANSWER: usize = 64 << 20;
+
+/// Where a process that has the file of the embedded store open serves it to others.
+pub fn path_beside(file: &Path) -> PathBuf {
+    file.with_extension("sock")
+}
 
 /// Reads the request at the start of these bytes as the server does: its head, and whether its content is one. `None`
 /// if there is more to come.

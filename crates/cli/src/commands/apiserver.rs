@@ -30,10 +30,7 @@ pub(super) async fn run(args: ApiServer, global: &Global) -> Result<ExitCode> {
         Backend::Kubernetes(store) => Client::new(Arc::new(store.in_group(Group::V1))),
         Backend::Etcd(_) | Backend::Embedded => client,
     };
-    let kubernetes = match kubernetes {
-        Some(kubernetes) => kubernetes,
-        None => cluster(global).await?,
-    };
+    let kubernetes = cluster(kubernetes, global).await?;
     let address = args.address();
     let certificate = match (args.tls_cert_file, args.tls_private_key_file) {
         (Some(certificate), Some(key)) => Some(CertificateFiles {
@@ -68,6 +65,6 @@ pub(super) async fn run_webhooks(args: Webhooks, global: &Global) -> Result<Exit
         client_authorities: args.client_ca_file,
         namespace: namespace.unwrap_or_else(|| USUAL_NAMESPACE.to_owned()),
     };
-    webhooks::run(settings, cluster(global).await?, until_signal()?).await?;
+    webhooks::run(settings, cluster(None, global).await?, until_signal()?).await?;
     Ok(ExitCode::SUCCESS)
 }

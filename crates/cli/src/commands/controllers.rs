@@ -12,7 +12,7 @@ use tortie_store::{Error, Key, Kind, Resource};
 use super::{change_logging, until_signal, variables};
 use crate::args;
 use crate::args::Global;
-use crate::config::{Backend, Connection, cluster, open};
+use crate::config::{Connection, cluster, open};
 
 /// Where the lease is if this process is in no pod.
 const USUAL_NAMESPACE: &str = "kube-system";
@@ -31,18 +31,11 @@ pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<Exit
         cluster: kubernetes,
         backend,
     } = open(global).await?;
-    let backend = match backend {
-        Backend::Etcd(etcd) => tortie_controllers::Backend::Etcd(etcd),
-        Backend::Kubernetes(store) => tortie_controllers::Backend::Kubernetes(store),
-        Backend::Embedded => tortie_controllers::Backend::Other,
-    };
+    let backend = backend.into();
     if args.explain_config {
         return explain_config(&variables, &backend, &client).await;
     }
-    let cluster = match kubernetes {
-        Some(cluster) => cluster,
-        None => cluster(global).await?,
-    };
+    let cluster = cluster(kubernetes, global).await?;
     let leader_election = args.leader_elect.then(|| leader_election(&args));
     let options = Options {
         client,
@@ -75,10 +68,7 @@ async fn migrate_from_flannel(
         cluster: kubernetes,
         ..
     } = open(global).await?;
-    let cluster = match kubernetes {
-        Some(cluster) => cluster,
-        None => cluster(global).await?,
-    };
+    let cluster = cluster(kubernetes, global).await?;
     match flannel::run(client, cluster, settings).await? {
         flannel::Outcome::Done => tracing::info!("All done. Stopping Migration controller"),
         flannel::Outcome::NotNeeded(reason) => {

@@ -8,7 +8,7 @@ use tortie_api::crd::Group;
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
-use tortie_store::socket::SocketStore;
+use tortie_store::socket::{self, SocketStore};
 use tortie_store::{Client, Store};
 
 use super::{Settings, Source};
@@ -29,6 +29,16 @@ pub(crate) enum Backend {
     Embedded,
     Etcd(EtcdStore),
     Kubernetes(KubernetesStore),
+}
+
+impl From<Backend> for tortie_controllers::Backend {
+    fn from(backend: Backend) -> Self {
+        match backend {
+            Backend::Etcd(etcd) => Self::Etcd(etcd),
+            Backend::Kubernetes(store) => Self::Kubernetes(store),
+            Backend::Embedded => Self::Other,
+        }
+    }
 }
 
 /// Opens the datastore; the error says which one was meant and why it cannot be used.
@@ -65,8 +75,14 @@ pub(crate) async fn open_with(global: &Global, environment: Source<'_>) -> Resul
     })
 }
 
-/// The cluster that the settings mean, whatever the datastore is.
-pub(crate) async fn cluster(global: &Global) -> Result<kube::Client> {
+/// The cluster: that of the datastore, or else the one that the settings mean.
+pub(crate) async fn cluster(
+    of_datastore: Option<kube::Client>,
+    global: &Global,
+) -> Result<kube::Client> {
+    if let Some(cluster) = of_datastore {
+        return Ok(cluster);
+    }
     let (settings, _) = chosen(global, &|name| std::env::var(name).ok())?;
     // With a group given, nothing is asked of the API server.
     let config = KubernetesConfig {
@@ -106,7 +122,7 @@ pub(crate) async fn cluster_of(kubeconfig: &Path) -> Result<kube::Client> {
 
 /// The embedded datastore: through the process that has it open, if there is one.
 async fn embedded(file: &Path) -> Result<Arc<dyn Store>> {
-    let socket = socket_of(file);
+    let socket = socket::path_beside(file);
     if socket.exists() {
         match SocketStore::connect(&socket).await {
             Ok(store) => return Ok(Arc::new(store)),
@@ -121,11 +137,6 @@ async fn embedded(file: &Path) -> Result<Arc<dyn Store>> {
 pub(crate) fn data_file(global: &Global) -> PathBuf {
     let file = global.data_file.clone();
     file.unwrap_or_else(|| data_folder(global).join("tortie.redb"))
-}
-
-/// The socket of a process that has the file open.
-pub(crate) fn socket_of(file: &Path) -> PathBuf {
-    file.with_extension("sock")
 }
 
 /// Where everything of the embedded datastore is: the system's folder for root, the user's own for everybody else.

@@ -10,7 +10,7 @@ use super::{OwnFile, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
 use crate::commands::node::startup;
-use crate::config::{Backend, Connection, cluster, data_folder, open};
+use crate::config::{Connection, cluster, data_folder, open};
 
 pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let environment = tortie_agent::config::from_environment(std::env::vars_os());
@@ -32,17 +32,9 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     // etcd alone has no Kubernetes that could be followed.
     let has_kubeconfig = std::env::var_os("KUBECONFIG").is_some_and(|file| !file.is_empty());
     if !args.without.contains(&Part::Controllers) && (kubernetes.is_some() || has_kubeconfig) {
-        let backend = match backend {
-            Backend::Etcd(etcd) => tortie_controllers::Backend::Etcd(etcd),
-            Backend::Kubernetes(store) => tortie_controllers::Backend::Kubernetes(store),
-            Backend::Embedded => tortie_controllers::Backend::Other,
-        };
-        let kubernetes = match kubernetes {
-            Some(kubernetes) => kubernetes,
-            None => cluster(global).await?,
-        };
+        let kubernetes = cluster(kubernetes, global).await?;
         let status_file = folder.join("controllers.json");
-        parts.start_controllers(client, backend, kubernetes, status_file);
+        parts.start_controllers(client, backend.into(), kubernetes, status_file);
     }
     systemd::notify_ready();
     writeln!(anstream::stdout(), "Ready.")?;

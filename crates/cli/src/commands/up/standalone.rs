@@ -19,7 +19,7 @@ use super::parts::Parts;
 use super::{OwnFile, node, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
-use crate::config::{cluster_of, data_file, data_folder, socket_of};
+use crate::config::{cluster_of, data_file, data_folder};
 
 pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let folder = data_folder(global);
@@ -31,7 +31,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
 
     let mut parts = Parts::new();
     let credentials = serve(&mut parts, args.listen, &folder, &store).await?;
-    let socket = socket_of(&file);
+    let socket = socket::path_beside(&file);
     let listener = socket::bind(&socket)?;
     let _socket = OwnFile(socket);
     let (served, stopped) = (Arc::clone(&store) as Arc<dyn Store>, parts.stopped());
