@@ -21,6 +21,9 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
 /// How long a watch lasts whose client does not say.
 const LONGEST: Duration = Duration::from_hours(1);
 
+/// Lines are not joined beyond so many bytes.
+const ENOUGH: usize = 64 << 10;
+
 /// When a watch ends that nothing is wrong with.
 pub(super) struct End {
     /// After so many seconds, if the client says so.
@@ -87,7 +90,7 @@ impl State {
                 () = new_tier(self.tiers.as_mut()) => return None,
             };
             match next {
-                Ok(Ok(event)) => return Some(self.line(&event)),
+                Ok(Ok(event)) => return Some(self.lines(&event)),
                 Ok(Err(failure)) => {
                     self.is_over = true;
                     return Some(error_line(&failure));
@@ -102,6 +105,26 @@ impl State {
             }
         }
         None
+    }
+
+    /// A line, and those of changes that came with it: one write costs less than many.
+    fn lines(&mut self, first: &WatchEvent) -> Bytes {
+        let line = self.line(first);
+        let Some(mut next) = self.watching.next_ready() else {
+            return line;
+        };
+        let mut lines = line.to_vec();
+        loop {
+            lines.extend_from_slice(&self.line(&next));
+            if lines.len() >= ENOUGH {
+                break;
+            }
+            match self.watching.next_ready() {
+                Some(event) => next = event,
+                None => break,
+            }
+        }
+        lines.into()
     }
 
     fn line(&mut self, event: &WatchEvent) -> Bytes {

@@ -43,7 +43,6 @@ pub enum WatchKind {
 pub struct Watching {
     hub: Arc<Hub>,
     of: ResourceType,
-    namespace: Option<String>,
     options: ListOptions,
     position: Position,
     pending: VecDeque<WatchEvent>,
@@ -97,14 +96,13 @@ impl Service {
         let initial = options.sends_initial;
         let (objects, position) = match options.revision {
             Revision::At(revision) if initial != Some(true) => {
-                (Vec::new(), hub.from_revision(revision)?)
+                (Vec::new(), hub.from_revision(revision, namespace)?)
             }
-            _ => hub.from_now(),
+            _ => hub.from_now(namespace),
         };
         let mut watching = Watching {
             hub,
             of: of.clone(),
-            namespace: namespace.map(ToOwned::to_owned),
             options: options.clone(),
             position,
             pending: VecDeque::new(),
@@ -143,13 +141,18 @@ impl Watching {
         }
     }
 
+    /// A change that was taken with those before it.
+    pub fn next_ready(&mut self) -> Option<WatchEvent> {
+        self.pending.pop_front()
+    }
+
     /// Says how far the watch has come. Only right when nothing is pending, which is so while [`Watching::next`] waits.
     pub fn bookmark(&self) -> WatchEvent {
         let object = json!({
             "kind": self.of.kind,
             "apiVersion": self.of.api_version(),
             "metadata": {
-                "resourceVersion": self.position.revision().to_string(),
+                "resourceVersion": self.hub.reached(&self.position).to_string(),
                 "creationTimestamp": null,
             },
         });
@@ -167,9 +170,7 @@ impl Watching {
     }
 
     fn selects(&self, object: &Value) -> bool {
-        let namespace = object["metadata"]["namespace"].as_str();
-        let is_here = self.namespace.is_none() || self.namespace.as_deref() == namespace;
-        is_here && self.options.selects(object)
+        self.options.selects(object)
     }
 
     /// A change as it looks to who sees only selected objects.
