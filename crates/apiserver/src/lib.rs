@@ -11,6 +11,7 @@ pub mod openapi;
 pub mod options;
 pub mod patch;
 pub mod path;
+pub mod protobuf;
 pub mod registry;
 pub mod selector;
 pub mod server;

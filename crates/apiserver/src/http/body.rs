@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Reason, Result};
 use crate::options::Query;
+use crate::protobuf;
 use crate::service::DeleteOptions;
 
 /// The largest body that is taken, as in Kubernetes.
@@ -28,7 +29,7 @@ pub(super) async fn read(request: Request) -> Result<(String, Bytes)> {
     Ok((media_type, bytes))
 }
 
-/// An object in JSON or YAML.
+/// An object in JSON, YAML or, if it is one of Kubernetes' own, protobuf.
 pub(super) fn object(media_type: &str, bytes: &[u8]) -> Result<Value> {
     let value = match media_type {
         "" | "application/json" => serde_json::from_slice(bytes)
@@ -39,10 +40,12 @@ pub(super) fn object(media_type: &str, bytes: &[u8]) -> Result<Value> {
             serde_saphyr::from_str(text)
                 .map_err(|error| Failure::bad_request(format!("the body is not YAML: {error}")))?
         }
+        protobuf::MEDIA_TYPE => protobuf::decode(bytes)?,
         other => {
             let message = format!(
                 "the body of the request was in an unknown format - accepted media types include: application/json, \
-                 application/yaml; it was {other}"
+                 application/yaml, {}; it was {other}",
+                protobuf::MEDIA_TYPE
             );
             return Err(Failure::new(Reason::UnsupportedMediaType, message));
         }

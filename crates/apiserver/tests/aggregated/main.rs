@@ -4,6 +4,7 @@
 
 mod direct;
 mod kubectl;
+mod protobuf;
 mod serving;
 mod support;
 mod tiers;

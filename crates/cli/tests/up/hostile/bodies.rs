@@ -131,6 +131,22 @@ fn other_forms_are_refused_and_yaml_does_not_explode() {
             .send("PUT", &put, media_type, map.as_bytes())
             .assert_refused(&[415], media_type);
     }
+    for (path, body, code) in [
+        (MAPS, map.as_bytes(), 400),
+        (MAPS, b"k8s\0", 415),
+        // A Pod, and one of a kind that has no such form.
+        (MAPS, b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12\x00", 400),
+        (POLICIES, b"k8s\0\x0a\x06\x12\x04Tier\x12\x00", 415),
+        (
+            MAPS,
+            b"k8s\0\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+            400,
+        ),
+    ] {
+        let media_type = "application/vnd.kubernetes.protobuf";
+        let answer = target.http.send("POST", path, media_type, body);
+        answer.assert_refused(&[code], &format!("{path} {body:?}"));
+    }
     for media_type in ["", "application/json", "text/plain"] {
         let path = format!("{MAPS}/one");
         target
