@@ -29,7 +29,7 @@ mod why;
 mod write;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -151,6 +151,7 @@ fn start_logging(level: &str) {
     let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_filter_reloading();
     let handle = logging.reload_handle();
     logging.init();
