@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures::future::join_all;
+use rustix::net::{RecvFlags, recv};
+use tokio::io::Interest;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tortie_operator::tls::{
@@ -125,6 +127,9 @@ impl Incoming for LocalListener {
 
     async fn establish(&self, io: UnixStream) -> io::Result<Established<UnixStream>> {
         let peer = Peer::local(io.peer_cred()?.uid());
+        // Here a client that sends nothing is cut off in time; waiting for what it speaks has no limit.
+        let peek = || Ok(recv(&io, &mut [0; 1], RecvFlags::PEEK).map(drop)?);
+        io.async_io(Interest::READABLE, peek).await?;
         Ok(Established {
             io,
             peer,
