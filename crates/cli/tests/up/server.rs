@@ -35,6 +35,8 @@ pub(crate) struct Place {
     namespace: Option<Namespace>,
     listen: String,
     parts: Parts,
+    /// What the environment says besides.
+    variables: Vec<(&'static str, String)>,
 }
 
 /// What runs.
@@ -63,6 +65,13 @@ impl Up {
         Place::new(Some(node.clone()), "127.0.0.1:0", Parts::Everything).start()
     }
 
+    /// All of it, with the datastore that the environment names.
+    pub(crate) fn on(node: &Namespace, variables: Vec<(&'static str, String)>) -> Self {
+        let mut place = Place::new(Some(node.clone()), "127.0.0.1:0", Parts::Everything);
+        place.variables = variables;
+        place.start()
+    }
+
     /// Ends it in a way that cannot be caught.
     pub(crate) fn kill(mut self) -> Place {
         assert_eq!(self.child.try_wait().unwrap(), None, "{}", self.log());
@@ -74,6 +83,7 @@ impl Up {
             namespace: None,
             listen: String::new(),
             parts: self.place.parts,
+            variables: Vec::new(),
         };
         std::mem::replace(&mut self.place, place)
     }
@@ -182,6 +192,11 @@ impl Up {
 
     /// Runs another `tortie` command, however it may end.
     pub(crate) fn try_tortie(&self, arguments: &[&str]) -> Output {
+        self.try_tortie_with(arguments, "")
+    }
+
+    /// The same, with input.
+    pub(crate) fn try_tortie_with(&self, arguments: &[&str], input: &str) -> Output {
         let mut command = Command::new(TORTIE);
         command
             .arg("--data-dir")
@@ -189,8 +204,9 @@ impl Up {
             .args(arguments)
             .env_clear()
             .env("PATH", PATH)
-            .env("HOME", self.folder());
-        self.run(command, b"")
+            .env("HOME", self.folder())
+            .envs(self.place.variables.clone());
+        self.run(command, input.as_bytes())
     }
 
     /// Runs a program where the server runs.
@@ -245,6 +261,7 @@ impl Place {
             namespace,
             listen: listen.to_owned(),
             parts,
+            variables: Vec::new(),
         }
     }
 
@@ -298,7 +315,8 @@ impl Place {
             .args(["up", "--listen", &self.listen, "--node", NODE])
             .env("PATH", PATH)
             .env("HOME", self.folder.path())
-            .env("CALICO_NODENAME_FILE", self.folder.path().join("nodename"));
+            .env("CALICO_NODENAME_FILE", self.folder.path().join("nodename"))
+            .envs(self.variables.clone());
         if self.parts == Parts::ApiServer {
             command.args(["--without", "agent", "--without", "controllers"]);
         }
@@ -323,7 +341,7 @@ impl Place {
 
 /// The output of something that must succeed.
 #[track_caller]
-fn success(output: Output) -> String {
+pub(crate) fn success(output: Output) -> String {
     let Output {
         command,
         status,
