@@ -9,11 +9,13 @@
 //! # Invariants
 //! - On any failure the interface, the addresses and the endpoint that this container had or got are gone again.
 //! - Done twice for the same container, it gives the same addresses.
+//! - A virtual machine has the same addresses in each of its pods, and keeps them also where an ADD failed.
 
 mod describe;
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Pod;
 use tortie_api::WorkloadEndpoint;
 
@@ -25,7 +27,7 @@ use crate::error::{Code, Error, Result};
 use crate::ipam::{self, Wanted};
 use crate::network::{self, Plan, default_routes};
 use crate::result::{Address, CniResult, Interface};
-use crate::{gates, profile, wait};
+use crate::{gates, machine, profile, wait};
 
 /// What is to be undone if the rest fails.
 #[derive(Debug, Default)]
@@ -42,6 +44,15 @@ struct Known {
     namespace: Option<NamespaceFacts>,
     /// The profile that the endpoint will have is there, or is Kubernetes' own.
     has_profile: bool,
+}
+
+/// The container's addresses.
+struct Found {
+    result: CniResult,
+    /// What the container sends to the node.
+    routes: Vec<IpNet>,
+    /// Whether the node sends to the container, and not still to another one with the same addresses.
+    is_sent_to: bool,
 }
 
 /// Connects the container.
@@ -91,7 +102,11 @@ async fn connect(context: &Context<'_>, undo: &mut Undo) -> Result<CniResult> {
         existing.spec.container_id == identity.container_id && !existing.spec.ip_networks.is_empty()
     });
     (undo.interface, undo.endpoint) = (is_again, is_again);
-    let (mut result, routes) = addresses(context, &known, &wishes, undo).await?;
+    let Found {
+        mut result,
+        routes,
+        is_sent_to,
+    } = addresses(context, &known, &wishes, undo).await?;
     // Whatever networks they are of: nobody else is on the link.
     let addresses: Vec<IpAddr> = result.ips.iter().map(|ip| ip.address.addr()).collect();
     for ip in &mut result.ips {
@@ -108,6 +123,7 @@ async fn connect(context: &Context<'_>, undo: &mut Undo) -> Result<CniResult> {
         queues: u32::try_from(config.num_queues).unwrap_or(1).max(1),
         addresses: &addresses,
         routes: &routes,
+        is_sent_to,
         mac: wishes.mac,
         allow_forwarding: config.container_settings.allow_ip_forwarding,
     };
@@ -216,17 +232,27 @@ fn wishes(context: &Context<'_>, known: &Known) -> Result<Wishes> {
     )
 }
 
-/// Finds the container's addresses, and what it is to send to the node.
+impl Found {
+    fn new(result: CniResult, routes: Vec<IpNet>) -> Self {
+        Self {
+            result,
+            routes,
+            is_sent_to: true,
+        }
+    }
+}
+
+/// Finds the container's addresses.
 async fn addresses(
     context: &Context<'_>,
     known: &Known,
     wishes: &Wishes,
     undo: &mut Undo,
-) -> Result<(CniResult, Vec<ipnet::IpNet>)> {
+) -> Result<Found> {
     if !context.config.is_calico_ipam() {
-        let found = ipam::delegate(context).await?;
+        let (result, routes) = ipam::delegate(context).await?;
         undo.addresses = true;
-        return Ok(found);
+        return Ok(Found::new(result, routes));
     }
     let mut wanted = Wanted {
         namespace_labels: known.namespace.as_ref().map(|found| found.labels.clone()),
@@ -243,17 +269,22 @@ async fn addresses(
     }
     if let Some(wished) = &wishes.addresses {
         if !wished.with_ipam {
-            return Ok((unmanaged(&wished.addresses), default_routes()));
+            let result = unmanaged(&wished.addresses);
+            return Ok(Found::new(result, default_routes()));
         }
         wanted.addresses.clone_from(&wished.addresses);
+    }
+    wanted.machine = machine::arriving(context, known.pod.as_ref()).await?;
+    if let (None, Some(_), Some(existing)) = (&wanted.machine, &wishes.addresses, &known.existing) {
         // They may still be those of the pod's container before this one.
-        if let Some(existing) = &known.existing {
-            ipam::release_addresses(context, &existing.spec.ip_networks).await?;
-        }
+        ipam::release_addresses(context, &existing.spec.ip_networks).await?;
     }
     undo.addresses = true;
     let result = ipam::assign(context, &wanted).await?;
-    Ok((result, default_routes()))
+    Ok(Found {
+        is_sent_to: !result.routes.is_empty(),
+        ..Found::new(result, default_routes())
+    })
 }
 
 /// Addresses of which nobody keeps account.

@@ -6,6 +6,7 @@ use tortie_api::net::{Cidr, parse_cidr_or_ip};
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::ipam::Held;
 use crate::network::{self, Expected};
 use crate::request::Command;
 use crate::{cluster, ipam};
@@ -59,14 +60,24 @@ pub async fn check(context: &Context<'_>) -> Result<()> {
         }
     }
     let host_name = context.host_interface();
+    let held = held(context).await?;
     problems.extend(network::check(&Expected {
         namespace: &request.namespace,
         inside_name: &request.interface,
         mac: &mac,
         host_name: &host_name,
         addresses: &addresses,
+        is_sent_to: held.as_ref().is_none_or(|held| held.is_sent_to),
     })?);
-    problems.extend(check_addresses(context, &addresses).await?);
+    if let Some(Held {
+        handle,
+        addresses: held,
+        ..
+    }) = held
+    {
+        let missing = addresses.iter().filter(|address| !held.contains(address));
+        problems.extend(missing.map(|address| format!("{address} is not assigned to `{handle}`")));
+    }
     if problems.is_empty() {
         Ok(())
     } else {
@@ -74,28 +85,24 @@ pub async fn check(context: &Context<'_>) -> Result<()> {
     }
 }
 
-/// What the management of addresses does not know of.
-async fn check_addresses(context: &Context<'_>, addresses: &[IpAddr]) -> Result<Vec<String>> {
+/// What the management of addresses knows of the container; none if that is not ours, and says that all is well.
+async fn held(context: &Context<'_>) -> Result<Option<Held>> {
     if !context.config.is_calico_ipam() {
         ipam::ask_delegate(context, Command::Check).await?;
-        return Ok(Vec::new());
+        return Ok(None);
     }
     // Of addresses that annotations ask for, nobody may keep account.
     if context.config.feature_control.ip_addrs_no_ipam {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    let held = ipam::held(context).await?;
-    let handle = context.handle();
-    let missing = addresses.iter().filter(|address| !held.contains(address));
-    Ok(missing
-        .map(|address| format!("{address} is not assigned to `{handle}`"))
-        .collect())
+    ipam::held(context).await.map(Some)
 }
 
 /// Sees whether the container still has addresses of Calico's own management.
 pub(crate) async fn check_held(context: &Context<'_>) -> Result<()> {
-    if ipam::held(context).await?.is_empty() {
-        let message = format!("no address is assigned to `{}`", context.handle());
+    let held = ipam::held(context).await?;
+    if held.addresses.is_empty() {
+        let message = format!("no address is assigned to `{}`", held.handle);
         return Err(unlike(&[message]));
     }
     Ok(())

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::json;
 
@@ -14,7 +15,8 @@ const POD_IP: &str = "cni.projectcalico.org/podIP";
 const POD_IPS: &str = "cni.projectcalico.org/podIPs";
 const CONTAINER_ID: &str = "cni.projectcalico.org/containerID";
 
-/// The number by which HTTP says that something has changed meanwhile.
+/// The numbers by which HTTP says that something is not there, or has changed meanwhile.
+const NOT_FOUND: u16 = 404;
 const CONFLICT: u16 = 409;
 
 /// Labels and annotations of a namespace.
@@ -24,11 +26,47 @@ pub(crate) struct NamespaceFacts {
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
+/// A kind of objects that Kubernetes has only where somebody added it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CustomKind {
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) plural: &'static str,
+}
+
 /// A pod, if it is there.
 pub(crate) async fn find_pod(client: &Client, namespace: &str, name: &str) -> Result<Option<Pod>> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let found = pods.get_opt(name).await;
     found.map_err(failed(format!("the pod {namespace}/{name} cannot be read")))
+}
+
+/// The metadata of an object, if it and its kind are there.
+pub(crate) async fn find_metadata(
+    client: &Client,
+    kind: &CustomKind,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<ObjectMeta>> {
+    let CustomKind {
+        group,
+        version,
+        kind,
+        plural,
+    } = kind;
+    let resource = GroupVersionKind::gvk(group, version, kind);
+    let resource = ApiResource::from_gvk_with_plural(&resource, plural);
+    let objects: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
+    match objects.get_metadata(name).await {
+        Ok(object) => Ok(Some(object.metadata)),
+        // Where the kind is missing, the answer has no reason that could be read.
+        Err(kube::Error::Api(status)) if status.code == NOT_FOUND => Ok(None),
+        Err(error) => {
+            let message = format!("the {kind} {namespace}/{name} cannot be read");
+            Err(failed(message)(error))
+        }
+    }
 }
 
 /// A namespace.
@@ -84,7 +122,7 @@ pub(crate) async fn withdraw(client: &Client, pod: &Pod) -> Result<bool> {
         Ok(_) => Ok(true),
         Err(error) if status_of(&error) == Some(CONFLICT) => Ok(false),
         // It is gone, and its addresses with it.
-        Err(error) if status_of(&error) == Some(404) => Ok(true),
+        Err(error) if status_of(&error) == Some(NOT_FOUND) => Ok(true),
         Err(error) => Err(error),
     }
 }

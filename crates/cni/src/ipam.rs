@@ -4,6 +4,7 @@ mod calico;
 mod delegate;
 mod host_local;
 mod lock;
+mod machine;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,11 +15,12 @@ use serde_json::Value;
 use crate::cluster;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::machine::Machine;
 use crate::network::default_routes;
 use crate::request::Command;
 use crate::result::CniResult;
 
-pub(crate) use calico::{collect_garbage, held};
+pub(crate) use calico::{collect_garbage, configuration, held};
 
 /// What is wanted of Calico's address management.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +37,19 @@ pub(crate) struct Wanted {
     pub(crate) addresses: Vec<IpAddr>,
     /// The labels of the pod's namespace.
     pub(crate) namespace_labels: Option<BTreeMap<String, String>>,
+    /// The virtual machine that the addresses are for; none if they are for the container alone.
+    pub(crate) machine: Option<Machine>,
+}
+
+/// What address management knows of a container.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    /// The handle that the container's addresses should be under.
+    pub(crate) handle: String,
+    /// The container's addresses, and those of the virtual machine that it runs.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// Whether packets to them go to the container, and not to another one that the machine still runs in.
+    pub(crate) is_sent_to: bool,
 }
 
 impl Wanted {
@@ -58,11 +73,13 @@ impl Wanted {
             ipv6_pools: ipam.ipv6_pools.clone(),
             addresses,
             namespace_labels: None,
+            machine: None,
         })
     }
 }
 
-/// Finds addresses for the container. The same container gets the same again.
+/// Finds addresses for the container. The same container gets the same again, and so does the same virtual machine. Without
+/// routes in the result, packets to the addresses still go to another pod.
 pub(crate) async fn assign(context: &Context<'_>, wanted: &Wanted) -> Result<CniResult> {
     calico::assign(context, wanted).await
 }

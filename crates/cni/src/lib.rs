@@ -27,6 +27,7 @@ pub mod install;
 mod ipam;
 mod labels;
 mod logging;
+mod machine;
 mod network;
 pub mod plugin;
 mod profile;

@@ -59,6 +59,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) addresses: &'a [IpAddr],
     /// What the container sends to the node.
     pub(crate) routes: &'a [IpNet],
+    /// Whether the node sends to the container.
+    pub(crate) is_sent_to: bool,
     /// The hardware address of the container's end.
     pub(crate) mac: Option<Mac>,
     /// The container may forward packets.
@@ -108,7 +110,9 @@ pub(crate) fn set_up(plan: &Plan<'_>, container: &File) -> Result<Mac> {
     if plan.has(false) {
         await_gateway(&mut socket, plan.host_name)?;
     }
-    add_host_routes(&mut socket, plan, host.index)?;
+    if plan.is_sent_to {
+        add_host_routes(&mut socket, plan, host.index)?;
+    }
     Ok(mac)
 }
 

@@ -17,7 +17,7 @@ use crate::ipam::{self, Wanted};
 use crate::request::{Command, Request};
 use crate::upgrade::{Places, upgrade};
 use crate::version::CniVersion;
-use crate::{add, check, del, gc, logging, status};
+use crate::{add, check, del, gc, logging, machine, status};
 
 /// The largest configuration that is read. Those of real networks have a few kilobytes.
 const MAX_CONFIG: u64 = 16 << 20;
@@ -209,9 +209,11 @@ async fn dispatch(plugin: Plugin, context: &Context<'_>) -> Result<Option<Value>
         (Plugin::Calico, Command::Del) => del(context).await.map(|()| None),
         (Plugin::Calico, Command::Check) => check(context).await.map(|()| None),
         (Plugin::CalicoIpam, Command::Add) => {
-            let namespace = add::namespace(context).await?;
+            let (namespace, machine) =
+                tokio::try_join!(add::namespace(context), machine::arriving(context, None))?;
             let wanted = Wanted {
                 namespace_labels: namespace.map(|namespace| namespace.labels),
+                machine,
                 ..Wanted::of(context)?
             };
             Ok(Some(ipam::assign(context, &wanted).await?.to_json(version)))

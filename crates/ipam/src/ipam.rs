@@ -20,6 +20,7 @@ mod ensure;
 mod jobs;
 mod lookup;
 mod own;
+mod owners;
 mod release;
 mod remove_host;
 mod search;
@@ -40,6 +41,7 @@ use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 use tortie_store::Store;
 
+pub use self::owners::{AddressOwners, machine_handle};
 pub use self::remove_host::Removed;
 pub use self::split::{SplitPool, split_pool};
 pub use self::utilization::{BlockUtilization, PoolUtilization};

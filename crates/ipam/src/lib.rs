@@ -31,7 +31,8 @@ pub mod walk;
 
 pub use error::{Error, Mismatch, Result};
 pub use ipam::{
-    BlockUtilization, Clock, Ipam, MAX_AGE, PoolUtilization, Removed, SplitPool, split_pool,
+    AddressOwners, BlockUtilization, Clock, Ipam, MAX_AGE, PoolUtilization, Removed, SplitPool,
+    machine_handle, split_pool,
 };
 pub use request::{
     AssignIp, Assigned, Assignment, AutoAssign, ClaimedBlocks, EnsureBlock, Holder, HostReserved,

@@ -4,6 +4,7 @@
 //! [`check`] compares the two. Pure.
 
 mod findings;
+mod machines;
 #[cfg(test)]
 mod tests;
 
@@ -43,6 +44,8 @@ pub struct Inhabitants {
     pub nodes: Option<BTreeMap<String, BTreeSet<IpAddr>>>,
     /// Addresses of services.
     pub services: Option<BTreeSet<IpAddr>>,
+    /// Virtual machines, and instances of machines that belong to none: their namespaces and names.
+    pub machines: Option<BTreeSet<(String, String)>>,
 }
 
 /// A workload.

@@ -4,6 +4,7 @@ mod belongings;
 mod check;
 mod configure;
 mod inhabitants;
+mod machines;
 mod release;
 mod report_file;
 mod show;

@@ -8,13 +8,13 @@ use tortie_testkit::KubeApiServer;
 use crate::site::{Container, POOLS, Site, addresses, run_in};
 
 /// A node with an API server in its namespace.
-struct Cluster {
-    site: Site,
+pub(crate) struct Cluster {
+    pub(crate) site: Site,
     server: KubeApiServer,
 }
 
 impl Cluster {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let cluster = Self::of_group("v1");
         // The nodes are Kubernetes' own here.
         let pools: Vec<&str> = POOLS
@@ -51,14 +51,14 @@ impl Cluster {
     }
 
     #[track_caller]
-    fn kubectl(&self, arguments: &[&str], input: &str) -> String {
+    pub(crate) fn kubectl(&self, arguments: &[&str], input: &str) -> String {
         let namespace = self.site.node.namespace();
         let ran = namespace.run(|| self.server.kubectl_stdin(arguments, input));
         ran.unwrap().unwrap().into_stdout().unwrap()
     }
 
     #[track_caller]
-    fn tortie(&self, arguments: &[&str], input: &str) -> String {
+    pub(crate) fn tortie(&self, arguments: &[&str], input: &str) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tortie"));
         command
             .args(arguments)
@@ -92,7 +92,7 @@ impl Cluster {
     }
 
     /// Settings with Kubernetes as the datastore.
-    fn settings(&self) -> Value {
+    pub(crate) fn settings(&self) -> Value {
         json!({
             "datastore_type": "kubernetes", "etcd_endpoints": "", "policy": {"type": "k8s"},
             "kubernetes": {"kubeconfig": self.kubeconfig()}, "calico_api_group": "crd.projectcalico.org/v1",

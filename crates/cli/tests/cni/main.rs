@@ -8,6 +8,7 @@ mod containerd;
 mod failing;
 mod install;
 mod kubernetes;
+mod machines;
 mod other_commands;
 mod site;
 mod tls;

@@ -1,22 +1,25 @@
 //! Calico's own address management, in this process.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
+use futures::future::join_all;
 use ipnet::IpNet;
 use jiff::Timestamp;
+use tortie_api::ipam_configuration::IpamConfigurationSpec;
 use tortie_api::net::{parse_cidr, parse_cidr_or_ip};
 use tortie_ipam::{AssignIp, Assignment, AutoAssign, Ipam, ReleaseIp, Use, attribute};
 use tortie_store::{Kind, Query, Resource};
 
-use super::Wanted;
 use super::lock::{self, Lock};
+use super::machine::{leave, reuse};
+use super::{Held, Wanted};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::machine::{self, Machine};
 use crate::result::{Address, CniResult, Route};
 
 /// How long anything may take once the lock is had: with many containers at once, that alone may take a while.
@@ -26,10 +29,14 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const UPGRADED: &str = "cni/ipam_upgraded";
 
 pub(super) async fn assign(context: &Context<'_>, wanted: &Wanted) -> Result<CniResult> {
-    let networks = if wanted.addresses.is_empty() {
-        assign_any(context, wanted).await?
-    } else {
-        assign_these(context, &wanted.addresses).await?
+    let existing = match &wanted.machine {
+        Some(machine) => reuse(context, machine).await?,
+        None => None,
+    };
+    let (networks, is_active) = match existing {
+        Some(existing) => existing,
+        None if wanted.addresses.is_empty() => (assign_any(context, wanted).await?, true),
+        None => (assign_these(context, wanted).await?, true),
     };
     if networks.is_empty() {
         let message = "no addresses are asked for: `ipam.assign_ipv4` is off, and `ipam.assign_ipv6` is not on";
@@ -44,20 +51,22 @@ pub(super) async fn assign(context: &Context<'_>, wanted: &Wanted) -> Result<Cni
         destination: *network,
         gateway: None,
     };
+    let routed: &[IpNet] = if is_active { &networks } else { &[] };
     Ok(CniResult {
         ips: networks.iter().map(address).collect(),
-        routes: networks.iter().map(route).collect(),
+        routes: routed.iter().map(route).collect(),
         ..CniResult::default()
     })
 }
 
 async fn assign_any(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>> {
     let (pools4, pools6) = resolve_pools(context, wanted).await?;
+    let handle = handle_of(context, wanted);
     let request = AutoAssign {
         num4: wanted.ipv4.into(),
         num6: wanted.ipv6.into(),
-        handle: Some(context.handle()),
-        attributes: attributes(context),
+        handle: Some(handle.clone()),
+        attributes: attributes(context, wanted.machine.as_ref()),
         pools4,
         pools6,
         used_for: Use::Workload,
@@ -77,7 +86,8 @@ async fn assign_any(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>
     for (assignment, family) in [(&assigned.v4, 4), (&assigned.v6, 6)] {
         if let Some(shortfall) = &assignment.shortfall {
             // Half of what was asked for is of no use.
-            release(context).await?;
+            let _lock = Lock::acquire(context.config).await;
+            release_handles(context, &[&handle]).await?;
             let message = format!("failed to request IPv{family} addresses: {shortfall}");
             return Err(Error::new(Code::Address, message));
         }
@@ -89,15 +99,17 @@ async fn assign_any(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>
         .collect())
 }
 
-async fn assign_these(context: &Context<'_>, addresses: &[IpAddr]) -> Result<Vec<IpNet>> {
+async fn assign_these(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>> {
+    let addresses = &wanted.addresses;
     let _lock = Lock::acquire(context.config).await;
     let ipam = ipam(context);
-    let handle = context.handle();
+    let handle = handle_of(context, wanted);
     for address in addresses {
         let request = AssignIp {
             handle: Some(handle.clone()),
-            attributes: attributes(context),
+            attributes: attributes(context, wanted.machine.as_ref()),
             used_for: Some(Use::Workload),
+            max_per_handle: wanted.machine.is_some().then_some(1),
             ..AssignIp::on(&context.identity.node, *address)
         };
         match within(Box::pin(ipam.assign_ip(&request))).await {
@@ -171,14 +183,26 @@ async fn resolve_pools(context: &Context<'_>, wanted: &Wanted) -> Result<(Vec<Ip
 }
 
 pub(super) async fn release(context: &Context<'_>) -> Result<()> {
+    let left = machine::leaving(context).await?;
     let _lock = Lock::acquire(context.config).await;
+    if let Some(left) = &left {
+        leave(context, left).await?;
+    }
+    // Also of the pod of a machine: whether machines keep their addresses may have been decided anew since it started.
+    release_handles(
+        context,
+        &[&context.handle(), &context.identity.old_handle()],
+    )
+    .await
+}
+
+/// Gives back what handles have. That there are none is no error.
+pub(super) async fn release_handles(context: &Context<'_>, handles: &[&str]) -> Result<()> {
     let ipam = ipam(context);
-    let (handle, old) = (context.handle(), context.identity.old_handle());
-    let outcomes = tokio::join!(
-        within(Box::pin(ipam.release_by_handle(&handle))),
-        within(Box::pin(ipam.release_by_handle(&old)))
-    );
-    for outcome in [outcomes.0, outcomes.1] {
+    let releases = handles
+        .iter()
+        .map(|handle| within(Box::pin(ipam.release_by_handle(handle))));
+    for outcome in join_all(releases).await {
         match outcome {
             Ok(_) => {}
             Err(error) if is_not_found(&error) => {}
@@ -200,16 +224,32 @@ pub(super) async fn release_addresses(context: &Context<'_>, networks: &[String]
         .map(drop)
 }
 
-/// The addresses that the container has.
-pub(crate) async fn held(context: &Context<'_>) -> Result<Vec<IpAddr>> {
-    match within(Box::pin(ipam(context).ips_by_handle(&context.handle()))).await {
-        Err(error) if is_not_found(&error) => Ok(Vec::new()),
-        other => other,
+/// What is known of the container.
+pub(crate) async fn held(context: &Context<'_>) -> Result<Held> {
+    let own = context.handle();
+    let mut held = match machine::handle(context).await? {
+        Some(handle) => super::machine::held(context, handle).await?,
+        None => Held {
+            handle: own.clone(),
+            addresses: Vec::new(),
+            is_sent_to: true,
+        },
+    };
+    match within(Box::pin(ipam(context).ips_by_handle(&own))).await {
+        Ok(found) => held.addresses.extend(found),
+        Err(error) if is_not_found(&error) => {}
+        Err(error) => return Err(error),
     }
+    Ok(held)
+}
+
+/// The settings of address management.
+pub(crate) async fn configuration(context: &Context<'_>) -> Result<IpamConfigurationSpec> {
+    within(Box::pin(ipam(context).configuration())).await
 }
 
 /// Gives back the addresses that containers of this network had on this node and that are not among `valid`. Gives
-/// those containers.
+/// those containers. Those of virtual machines stay: a machine may have no container for a while.
 pub(crate) async fn collect_garbage(
     context: &Context<'_>,
     valid: &BTreeSet<&str>,
@@ -222,10 +262,13 @@ pub(crate) async fn collect_garbage(
             continue;
         };
         for attribute in &block.spec.attributes {
-            let node = attribute.active_owner_attrs.get(attribute::NODE);
+            let owner = &attribute.active_owner_attrs;
+            let node = owner.get(attribute::NODE);
             let handle = attribute.handle_id.as_deref().unwrap_or_default();
             let container = handle.strip_prefix(&network).unwrap_or_default();
-            let is_ours = node == Some(&context.identity.node) && attribute.released_at.is_none();
+            let is_ours = node == Some(&context.identity.node)
+                && attribute.released_at.is_none()
+                && !owner.contains_key(attribute::VMI_NAME);
             if is_ours && !container.is_empty() && !valid.contains(container) {
                 gone.insert(container.to_owned());
             }
@@ -247,12 +290,21 @@ pub(crate) async fn collect_garbage(
     Ok(gone)
 }
 
-fn ipam(context: &Context<'_>) -> Ipam {
+pub(super) fn ipam(context: &Context<'_>) -> Ipam {
     Ipam::new(Arc::clone(context.datastore.client.store()))
 }
 
+/// The handle of the addresses that are wanted.
+fn handle_of(context: &Context<'_>, wanted: &Wanted) -> String {
+    let machine = wanted.machine.as_ref();
+    machine.map_or_else(|| context.handle(), |machine| machine.handle.clone())
+}
+
 /// Facts about the holder.
-fn attributes(context: &Context<'_>) -> BTreeMap<String, String> {
+pub(super) fn attributes(
+    context: &Context<'_>,
+    machine: Option<&Machine>,
+) -> BTreeMap<String, String> {
     let identity = &context.identity;
     let now = Timestamp::now().strftime("%Y-%m-%d %H:%M:%S%.f +0000 UTC");
     let mut attributes = BTreeMap::from([
@@ -263,10 +315,13 @@ fn attributes(context: &Context<'_>) -> BTreeMap<String, String> {
         attributes.insert(attribute::POD.to_owned(), pod.clone());
         attributes.insert(attribute::NAMESPACE.to_owned(), identity.namespace.clone());
     }
+    if let Some(machine) = machine {
+        attributes.extend(machine.facts.clone());
+    }
     attributes
 }
 
-async fn within<T>(work: impl Future<Output = tortie_ipam::Result<T>>) -> Result<T> {
+pub(super) async fn within<T>(work: impl Future<Output = tortie_ipam::Result<T>>) -> Result<T> {
     let failed = "addresses could not be managed";
     match tokio::time::timeout(PATIENCE, work).await {
         Ok(Ok(value)) => Ok(value),
@@ -287,7 +342,7 @@ async fn within<T>(work: impl Future<Output = tortie_ipam::Result<T>>) -> Result
     }
 }
 
-fn is_not_found(error: &Error) -> bool {
+pub(super) fn is_not_found(error: &Error) -> bool {
     let source = std::error::Error::source(error);
     source
         .and_then(|source| source.downcast_ref::<tortie_ipam::Error>())

@@ -25,6 +25,8 @@ pub(crate) struct Expected<'a> {
     pub(crate) host_name: &'a str,
     /// The container's addresses.
     pub(crate) addresses: &'a [IpAddr],
+    /// Whether the node sends to the container.
+    pub(crate) is_sent_to: bool,
 }
 
 /// What is not as it should be, in words.
@@ -65,7 +67,8 @@ fn check_host(expected: &Expected<'_>) -> Result<Vec<String>> {
     if !link.is_up {
         problems.push(format!("`{name}` on the node is down"));
     }
-    for address in expected.addresses {
+    let sent_to = expected.addresses.iter().filter(|_| expected.is_sent_to);
+    for address in sent_to {
         let leads_there = |route: &Route| {
             route.destination == IpNet::from(*address) && route.device == Some(link.index)
         };

@@ -8,7 +8,7 @@ use tortie_api::block_affinity::BlockAffinityState;
 use tortie_api::ipam_block::AllocationAttribute;
 use tortie_api::net::parse_cidr;
 
-use super::{Allocation, Inhabitants, Loaded, Problem, Report, State, Workload};
+use super::{Allocation, Inhabitants, Loaded, Problem, Report, State, Workload, machines};
 use crate::block::{Block, handle_of};
 use crate::pools::{self, Pool};
 use crate::request::{Owner, OwnerKind, attribute};
@@ -27,7 +27,7 @@ pub fn check(loaded: &Loaded, inhabitants: &Inhabitants) -> Report {
             report.allocations.push(allocation);
         }
     }
-    check_users(&mut report, &users, &pools);
+    check_users(&mut report, &users, &pools, &machines::moving(loaded));
     check_handles(&mut report, loaded);
     check_blocks(&mut report, loaded, &pools);
     check_affinities(&mut report, loaded, inhabitants);
@@ -90,7 +90,8 @@ fn allocation(
     let state = match users.get(&address) {
         _ if is_cooling_down => State::Unknown,
         Some(users) => State::InUse(users.join(", ")),
-        None => absence(&attributes, inhabitants),
+        None => machines::absence(held, inhabitants)
+            .unwrap_or_else(|| absence(&attributes, inhabitants)),
     };
     Allocation {
         address,
@@ -153,7 +154,12 @@ fn absence(attributes: &BTreeMap<String, String>, inhabitants: &Inhabitants) -> 
     }
 }
 
-fn check_users(report: &mut Report, users: &Users, pools: &[Pool]) {
+fn check_users(
+    report: &mut Report,
+    users: &Users,
+    pools: &[Pool],
+    moving: &BTreeMap<IpAddr, BTreeSet<String>>,
+) {
     let held: BTreeSet<IpAddr> = report
         .allocations
         .iter()
@@ -169,7 +175,10 @@ fn check_users(report: &mut Report, users: &Users, pools: &[Pool]) {
         } else if !held.contains(&address) {
             report.problems.push(Problem::Unallocated { address, user });
         }
-        if users.len() > 1 {
+        let is_moving = moving
+            .get(&address)
+            .is_some_and(|pods| users.iter().all(|user| pods.contains(user)));
+        if users.len() > 1 && !is_moving {
             let users = users.clone();
             report.problems.push(Problem::UsedTwice { address, users });
         }

@@ -89,6 +89,7 @@ fn world() -> (Loaded, Inhabitants) {
             .into(),
         ),
         services: Some([address("10.0.0.3")].into()),
+        machines: Some(BTreeSet::new()),
     };
     (loaded, inhabitants)
 }
@@ -265,5 +266,96 @@ fn blocks_and_claims_must_agree() {
             Problem::BlocksOverlap(block, inner),
             Problem::AbandonedBlock(inner),
         ],
+    );
+}
+
+/// Makes the first address that of a machine: its active and its alternate pod, if any.
+fn of_machine(loaded: &mut Loaded, handle: &str, pods: [Option<&str>; 2]) {
+    let mut block = loaded.blocks.remove(0).into_spec();
+    let holder = &mut block.attributes[0];
+    holder.handle_id = Some(handle.to_owned());
+    [holder.active_owner_attrs, holder.alternate_owner_attrs] = pods.map(|pod| {
+        let facts = pod.map(|pod| [("namespace", "ns"), ("pod", pod), ("vmi-name", "vm")]);
+        let facts = facts.into_iter().flatten();
+        facts
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    });
+    loaded.blocks.push(Block::load(block).unwrap());
+    handle.clone_into(&mut loaded.handles[0].spec.handle_id);
+}
+
+#[test]
+fn a_machine_keeps_its_address_while_it_is_there_and_its_pod_is_not() {
+    let leaked = [Problem::Leaked(address("10.0.0.0"))];
+    let without_pod = |who: &mut Inhabitants| {
+        who.workloads.as_mut().unwrap().remove(0);
+    };
+    let long = "m".repeat(140);
+    let hashed = crate::machine_handle("a.vmi.b", "ns", &long);
+    for (handle, name, pods) in [
+        ("net.vmi.ns.vm", "vm", [Some("gone"), None]),
+        ("net.vmi.ns.vm", "vm", [None, Some("gone")]),
+        ("net.vmi.ns.vm", "vm", [None, None]),
+        (hashed.as_str(), long.as_str(), [None, None]),
+    ] {
+        let machine = ("ns".to_owned(), name.to_owned());
+        let report = check_problems(
+            |loaded, who| {
+                of_machine(loaded, handle, pods);
+                without_pod(who);
+                who.machines = Some([machine.clone()].into());
+            },
+            &[],
+        );
+        let expected = format!("virtual machine ns/{name}");
+        assert_eq!(
+            report.allocations[0].state,
+            State::InUse(expected),
+            "{handle}"
+        );
+        check_problems(
+            |loaded, who| {
+                of_machine(loaded, handle, pods);
+                without_pod(who);
+            },
+            &leaked,
+        );
+        let report = check_problems(
+            |loaded, who| {
+                of_machine(loaded, handle, pods);
+                without_pod(who);
+                who.machines = None;
+            },
+            &[],
+        );
+        assert_eq!(report.allocations[0].state, State::Unknown, "{handle}");
+    }
+}
+
+#[test]
+fn a_machine_that_moves_has_its_address_twice() {
+    let twice = |loaded: &mut Loaded, who: &mut Inhabitants, pods| {
+        of_machine(loaded, "net.vmi.ns.vm", pods);
+        let workloads = who.workloads.as_mut().unwrap();
+        let mut target = workloads[0].clone();
+        target.name = "target".to_owned();
+        workloads.push(target);
+    };
+    check_problems(
+        |loaded, who| twice(loaded, who, [Some("a"), Some("target")]),
+        &[],
+    );
+    let stuck = Problem::UsedTwice {
+        address: address("10.0.0.0"),
+        users: vec!["ns/a".to_owned(), "ns/target".to_owned()],
+    };
+    check_problems(
+        |loaded, who| twice(loaded, who, [Some("a"), None]),
+        std::slice::from_ref(&stuck),
+    );
+    check_problems(
+        |loaded, who| twice(loaded, who, [Some("a"), Some("third")]),
+        &[stuck],
     );
 }

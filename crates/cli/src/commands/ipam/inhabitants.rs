@@ -13,15 +13,17 @@ use tortie_ipam::report::{Inhabitants, Workload};
 use tortie_store::Query;
 
 use super::Addresses;
+use super::machines::machines;
 
 impl Addresses {
     /// Who lives in the cluster.
     pub(super) async fn inhabitants(&self) -> Result<Inhabitants> {
         let (workloads, nodes) = (Query::all(Kind::WorkloadEndpoint), Query::all(Kind::Node));
-        let (workloads, nodes, services) = futures::try_join!(
+        let (workloads, nodes, services, machines) = futures::try_join!(
             async { Ok(self.client.list(&workloads).await?) },
             async { Ok(self.client.list(&nodes).await?) },
             self.services(),
+            async { Ok(machines(self.cluster.as_ref()).await) },
         )?;
         if let Some(invalid) = workloads.invalid.iter().chain(&nodes.invalid).next() {
             // Whoever cannot be read may use any address.
@@ -43,6 +45,7 @@ impl Addresses {
             workloads: Some(workloads.collect()),
             nodes: Some(nodes.collect::<BTreeMap<_, _>>()),
             services,
+            machines,
         })
     }
 
