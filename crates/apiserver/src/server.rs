@@ -128,8 +128,8 @@ impl Incoming for LocalListener {
     async fn establish(&self, io: UnixStream) -> io::Result<Established<UnixStream>> {
         let peer = Peer::local(io.peer_cred()?.uid());
         // Here a client that sends nothing is cut off in time; waiting for what it speaks has no limit.
-        let peek = || Ok(recv(&io, &mut [0; 1], RecvFlags::PEEK).map(drop)?);
-        io.async_io(Interest::READABLE, peek).await?;
+        let look = || Ok(recv(&io, &mut [0; 1], RecvFlags::PEEK).map(drop)?);
+        io.async_io(Interest::READABLE, look).await?;
         Ok(Established {
             io,
             peer,
