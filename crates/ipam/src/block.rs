@@ -192,12 +192,22 @@ impl Block {
         now: Timestamp,
         reservations: &Reservations,
     ) -> bool {
+        if self.free(reservations) > 0 {
+            return true;
+        }
         let limit = cold_before(cooldown_seconds, now);
         let mut cold = self
             .held()
             .filter(|(_, attribute)| is_cold(attribute, limit));
-        self.free(reservations) > 0
-            || cold.any(|(ordinal, _)| !reservations.reserves(self.address(ordinal)))
+        cold.any(|(ordinal, _)| !reservations.reserves(self.address(ordinal)))
+    }
+
+    /// Whether there are addresses that were released and are not free yet.
+    pub(crate) fn has_cooling(&self) -> bool {
+        let attributes = self.spec.attributes.iter();
+        attributes
+            .into_iter()
+            .any(|held| held.released_at.is_some())
     }
 
     /// How many addresses are held, or were released too short a while ago.
@@ -217,6 +227,12 @@ impl Block {
     pub fn allocations(&self) -> impl Iterator<Item = (IpAddr, &AllocationAttribute)> {
         self.held()
             .map(|(ordinal, attribute)| (self.address(ordinal), attribute))
+    }
+
+    /// Whether a handle has an address here.
+    pub(crate) fn has_any_of(&self, handle: &str) -> bool {
+        self.held()
+            .any(|(_, attribute)| handle_of(attribute) == Some(handle))
     }
 
     /// The addresses that a handle has here.

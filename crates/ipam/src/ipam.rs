@@ -18,6 +18,7 @@ mod commit;
 mod copies;
 mod ensure;
 mod jobs;
+mod join;
 mod lookup;
 mod own;
 mod owners;

@@ -1,7 +1,8 @@
 //! Figures of the embedded store, also through a socket, as lines of `name value unit`.
 //!
 //! Writes are durable: each is on disk before it is answered. The file is in the folder for
-//! temporary files, so `TMPDIR` says which disk is measured.
+//! temporary files, so `TMPDIR` says which disk is measured. Arguments select figures by the start of
+//! their names: `writes_1_`, `watch_`, `list`, `socket`.
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![expect(clippy::cast_precision_loss, reason = "figures need few digits")]
 
@@ -22,17 +23,34 @@ const PERIOD: Duration = Duration::from_secs(5);
 
 #[tokio::main]
 async fn main() {
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with("--"))
+        .collect();
+    let is_wanted = |name: &str| {
+        let mut wanted_names = wanted.iter();
+        wanted.is_empty() || wanted_names.any(|wanted| name.starts_with(wanted.as_str()))
+    };
     for (size, nets) in [("200B", 4), ("2kB", 100), ("20kB", 1100)] {
         for writers in [1, 64] {
-            let rate = writes_per_second(writers, nets).await;
-            println!("store_embedded_writes_{writers}_writers_{size} {rate:.0} writes/s");
+            let name = format!("writes_{writers}_writers_{size}");
+            if is_wanted(&name) {
+                let rate = writes_per_second(writers, nets).await;
+                println!("store_embedded_{name} {rate:.0} writes/s");
+            }
         }
     }
     for writers in [1, 64, 512] {
-        let rate = document_writes_per_second(writers).await;
-        println!("store_embedded_document_writes_{writers}_writers_2kB {rate:.0} writes/s");
+        let name = format!("document_writes_{writers}_writers_2kB");
+        if is_wanted(&name) {
+            let rate = document_writes_per_second(writers).await;
+            println!("store_embedded_{name} {rate:.0} writes/s");
+        }
     }
     for watches in [1, 1000] {
+        if !is_wanted(&format!("watch_{watches}_watches")) {
+            continue;
+        }
         let mut delays = watch_delays(watches).await;
         delays.sort_unstable();
         for (name, part) in [("p50", 0.5), ("p99", 0.99)] {
@@ -40,8 +58,12 @@ async fn main() {
             println!("store_embedded_watch_{watches}_watches_{name} {delay:.3} ms");
         }
     }
-    list(100_000).await;
-    through_socket().await;
+    if is_wanted("list") {
+        list(100_000).await;
+    }
+    if is_wanted("socket") {
+        through_socket().await;
+    }
 }
 
 /// A get of one caller, and writes of one and of many, of another process's store.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use ipnet::IpNet;
 use jiff::Timestamp;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, watch};
 use tortie_api::BlockAffinity;
 use tortie_api::block_affinity::BlockAffinityState;
 use tortie_api::net::parse_cidr;
@@ -26,6 +26,8 @@ use crate::walk::blocks_in;
 pub(super) struct Host {
     /// Held by whoever looks for another block for the host.
     pub(super) claiming: AsyncMutex<()>,
+    /// The block that is being claimed.
+    pub(super) coming: watch::Sender<Option<IpNet>>,
     affine: Mutex<Option<Affine>>,
 }
 

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use super::affinities::{Affine, Conditions};
+use super::affinities::Affine;
 use super::claim::{Probes, Usable};
 use super::jobs::{Claim, Done, Job, Wish};
+use super::join::Turn;
 use super::own::own_blocks;
 use super::search::Search;
+use super::slots::Slot;
 use super::world::{Labels, World};
 use super::{Ipam, MAX_TRIES};
 use crate::config::max_blocks;
@@ -86,17 +88,32 @@ impl Ipam {
         }
         // On what is remembered, then, as the only one who does so for this host, on what is there.
         let mut affine = affine;
+        let mut joined = None;
         loop {
             let own = own_blocks(&affine, search.version, &usable);
-            self.prefetch(&own).await;
-            if let Step::StartOver = self.use_own(search, &own, &affine, &world, false).await? {
+            let slots = self.slots(&own);
+            self.prefetch(&slots).await;
+            if let Step::StartOver = self.use_own(search, slots, &affine, &world, false).await? {
                 return Ok(Step::StartOver);
             }
             if search.is_done() {
                 return Ok(Step::Next);
             }
             let host = self.host(&owner);
-            let _claiming = host.claiming.lock().await;
+            let will_do = |net: IpNet| {
+                joined != Some(net) && usable.iter().any(|pool| pool.net.contains(&net.addr()))
+            };
+            let _claiming = match host.turn(will_do).await {
+                Turn::Claims(claiming) => claiming,
+                Turn::Joins(net) => {
+                    joined = Some(net);
+                    if let Step::StartOver = self.join(search, net, &world).await? {
+                        return Ok(Step::StartOver);
+                    }
+                    affine = self.known_affine(&owner).await?;
+                    continue;
+                }
+            };
             let now = self.known_affine(&owner).await?;
             if now.claims != affine.claims {
                 affine = now;
@@ -109,7 +126,8 @@ impl Ipam {
             )?;
             affine = fresh;
             let own = own_blocks(&affine, search.version, &usable);
-            if let Step::StartOver = self.use_own(search, &own, &affine, &world, true).await? {
+            let slots = self.slots(&own);
+            if let Step::StartOver = self.use_own(search, slots, &affine, &world, true).await? {
                 return Ok(Step::StartOver);
             }
             let count = u32::try_from(own.len()).unwrap_or(u32::MAX);
@@ -131,26 +149,27 @@ impl Ipam {
     async fn use_own(
         &self,
         search: &mut Search<'_>,
-        own: &[IpNet],
+        own: Vec<Arc<Slot>>,
         affine: &Affine,
         world: &Arc<World>,
         is_thorough: bool,
     ) -> Result<Step> {
-        for net in own {
+        for slot in own {
             if search.is_done() {
                 break;
             }
-            let is_hopeless = world.reservations.covers(*net)
-                || self.is_known_full(*net, world, search.since, is_thorough);
+            let net = slot.net;
+            let is_hopeless = world.reservations.covers(net)
+                || self.is_known_full(&slot, world, search.since, is_thorough);
             if is_hopeless {
                 continue;
             }
-            if affine.unconfirmed.contains(net)
-                && !self.claim(&search.owner, *net, search.reserved).await?
+            if affine.unconfirmed.contains(&net)
+                && !self.claim(&search.owner, net, search.reserved).await?
             {
                 continue;
             }
-            if let Step::StartOver = self.use_own_block(search, *net, world, false).await? {
+            if let Step::StartOver = self.use_own_block(search, net, world, false).await? {
                 return Ok(Step::StartOver);
             }
         }
@@ -184,6 +203,16 @@ impl Ipam {
         Err(Error::TooMuchContention)
     }
 
+    /// Addresses from a block that another caller is about to claim for the owner, if that comes about.
+    async fn join(&self, search: &mut Search<'_>, net: IpNet, world: &Arc<World>) -> Result<Step> {
+        let owner = Some(search.owner.clone());
+        match self.take(search, net, world, owner, None).await {
+            Ok(step) => Ok(step.unwrap_or(Step::Next)),
+            Err(Error::NotOurs | Error::NoAffinity(_)) => Ok(Step::Next),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Addresses from blocks that the owner claims now, as many as it may have.
     async fn use_new(
         &self,
@@ -194,6 +223,7 @@ impl Ipam {
         probes: &mut Probes,
     ) -> Result<Step> {
         let limit = max_blocks(&world.config, search.request.max_blocks_per_host);
+        let host = self.host(&search.owner);
         let mut tries = MAX_TRIES;
         while !search.is_done() {
             if owned >= limit {
@@ -219,6 +249,7 @@ impl Ipam {
                     break;
                 }
             };
+            let _coming = host.announce(net);
             if can_claim || self.claim(&search.owner, net, search.reserved).await? {
                 if let Step::StartOver = self.use_own_block(search, net, world, can_claim).await? {
                     return Ok(Step::StartOver);
@@ -330,39 +361,6 @@ impl Ipam {
         Ok(held
             .filter(|net| nets::version(*net) == search.version)
             .collect())
-    }
-
-    /// Gives up empty blocks of pools that no longer select the node.
-    pub(super) async fn give_up_unselected(
-        &self,
-        owner: &Owner,
-        affine: &Affine,
-        world: &World,
-        selecting: &[&Pool],
-        labels: &Labels,
-    ) -> Result<()> {
-        for net in &affine.nets {
-            if selecting.iter().any(|pool| pool.net.contains(&net.addr())) {
-                continue;
-            }
-            let pool = pools::enabled_containing(&world.pools, net.addr());
-            if pool.is_none_or(|pool| pool.selects_node(labels).unwrap_or(true)) {
-                continue;
-            }
-            self.give_up_if_empty(owner, *net).await?;
-        }
-        Ok(())
-    }
-
-    pub(super) async fn give_up_if_empty(&self, owner: &Owner, net: IpNet) -> Result<()> {
-        let conditions = Conditions {
-            must_be_empty: true,
-            ..Conditions::default()
-        };
-        match self.give_up(owner, net, conditions).await {
-            Ok(_) | Err(Error::BlockNotEmpty(_)) => Ok(()),
-            Err(error) => Err(error),
-        }
     }
 
     async fn labels_for(&self, request: &AutoAssign) -> Result<Arc<Labels>> {

@@ -9,7 +9,7 @@ use tortie_api::block_affinity::BlockAffinityState;
 use tortie_store::{Error as StoreError, Key, Kind, Resource, Write};
 
 use super::affinities::new_affinity;
-use super::copies::{BlockCopy, retell};
+use super::copies::{BlockCopy, BlockObject, retell};
 use super::jobs::{Claim, Done, Plan, Wish};
 use super::slots::Queued;
 use super::world::Guard;
@@ -62,14 +62,15 @@ impl Ipam {
         let (mut batch, guards) = agree_on_guards(net, batch);
         let claim = batch.iter_mut().find_map(|queued| queued.job.claim.take());
         let claim = claim.filter(|_| copy.is_none() && self.writes_together());
-        let base = match (copy.clone(), &claim) {
+        // From here on it is not known what is there, until it is written or found unchanged.
+        let base = match (copy.take(), &claim) {
             (Some(known), _) => known,
             (None, Some(claim)) => {
                 let block = Block::new(net, &claim.owner, self.now(), claim.reserved.as_ref());
                 BlockCopy::unwritten(block, self.tick())
             }
             (None, None) => match self.read_block(net).await {
-                Ok(Some(found)) => copy.insert(found).clone(),
+                Ok(Some(found)) => found,
                 Ok(None) => {
                     for queued in batch {
                         queued.answer(Ok(Done::Missing));
@@ -86,12 +87,16 @@ impl Ipam {
             Err(error) => return Err((batch, error)),
         };
         let jobs = batch.iter().map(|queued| &queued.job);
-        let plan = Plan::new(&base.block, jobs, &known, self.now());
+        let tick = base.tick;
+        let (object, block) = base.into_parts();
+        let plan = Plan::new(block, jobs, &known, self.now());
         if !plan.is_changed && claim.is_none() {
             // No write will tell whether the block still is what it was taken for.
-            if batch.iter().any(|queued| queued.job.since >= base.tick) {
-                *copy = None;
+            if batch.iter().any(|queued| queued.job.since >= tick) {
                 return Ok(batch);
+            }
+            if !plan.is_collected {
+                *copy = Some(object.copy_with(plan.block, tick));
             }
             // Nor whether the handles are.
             if self.writes_together() && !known.keys().all(|id| outdated.contains(id)) {
@@ -102,10 +107,10 @@ impl Ipam {
             return Ok(Vec::new());
         }
         let (written, outcomes) = if self.writes_together() {
-            self.write_plan(&base, plan, &mut known, guards, claim, outdated)
+            self.write_plan(object, plan, &mut known, guards, claim, outdated)
                 .await
         } else {
-            let written = self.write_in_sequence(&base, &plan, &batch).await;
+            let written = self.write_in_sequence(object, &plan, &batch).await;
             (written, plan.outcomes)
         };
         match written {
@@ -114,11 +119,8 @@ impl Ipam {
                 answer(batch, outcomes);
                 Ok(Vec::new())
             }
-            Ok(Written::Outdated(key)) => Ok(self.refresh(&key, copy, batch, outdated)),
-            Ok(Written::Excess(handles)) => {
-                *copy = None;
-                Ok(answer_excess(batch, &handles))
-            }
+            Ok(Written::Outdated(key)) => Ok(self.refresh(&key, batch, outdated)),
+            Ok(Written::Excess(handles)) => Ok(answer_excess(batch, &handles)),
             Err(error) if is_refused_together(&error) => {
                 self.cannot_write_together();
                 Ok(batch)
@@ -131,7 +133,6 @@ impl Ipam {
     fn refresh(
         &self,
         key: &Key,
-        copy: &mut Option<BlockCopy>,
         batch: Vec<Queued>,
         outdated: &mut BTreeSet<String>,
     ) -> Vec<Queued> {
@@ -141,10 +142,7 @@ impl Ipam {
                 outdated.insert(key.name.clone());
                 batch
             }
-            Kind::IpamBlock | Kind::BlockAffinity => {
-                *copy = None;
-                batch
-            }
+            Kind::IpamBlock | Kind::BlockAffinity => batch,
             _ => {
                 self.forget_world();
                 let (assigns, others) = batch.into_iter().partition(Queued::is_assign);
@@ -177,7 +175,7 @@ impl Ipam {
     /// Writes block and handles together, if everything still is as it is remembered.
     async fn write_plan(
         &self,
-        base: &BlockCopy,
+        object: BlockObject,
         mut plan: Plan,
         known: &mut BTreeMap<String, Option<IpamHandle>>,
         guards: Vec<Guard>,
@@ -190,7 +188,7 @@ impl Ipam {
             Ok(loaded) => known.extend(loaded),
             Err(error) => return (Err(error), outcomes),
         }
-        let (net, tick) = (base.block.net(), self.tick());
+        let (net, tick) = (plan.block.net(), self.tick());
         let (mut handles, mut touched, mut gone) = (Vec::new(), Vec::new(), Vec::new());
         for id in plan.handles() {
             let before = known.get(id).and_then(Option::as_ref);
@@ -208,10 +206,11 @@ impl Ipam {
             }
         }
         let is_deleted = claim.is_none() && plan.deletes_block();
+        let block = object.resource_with(plan.block);
         let mut writes = vec![match &claim {
-            Some(_) => Write::Create(base.resource_with(plan.block)),
-            None if is_deleted => Write::Delete(base.resource()),
-            None => Write::Update(base.resource_with(plan.block)),
+            Some(_) => Write::Create(block),
+            None if is_deleted => Write::Delete(block),
+            None => Write::Update(block),
         }];
         if let Some(Claim { owner, .. }) = &claim {
             let affinity = new_affinity(owner, net, BlockAffinityState::Confirmed);
@@ -285,15 +284,15 @@ impl Ipam {
     /// Writes the block alone. None if it was deleted; an error that is a lost race if it changed.
     pub(super) async fn write_block(
         &self,
-        base: &BlockCopy,
+        object: BlockObject,
         plan: &Plan,
     ) -> Result<Option<BlockCopy>, StoreError> {
         let tick = self.tick();
+        let changed = object.resource_with(plan.block.clone());
         if plan.deletes_block() {
-            self.delete_object(&base.resource()).await?;
+            self.delete_object(&changed).await?;
             return Ok(None);
         }
-        let changed = base.resource_with(plan.block.clone());
         let answer = self.store().update(changed).await?;
         let written = BlockCopy::written(answer, plan.block.net(), tick);
         written.map(Some).ok_or_else(unexpected_answer)

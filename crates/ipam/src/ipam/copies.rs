@@ -20,8 +20,16 @@ const MAX_HANDLES: usize = 8192;
 pub(super) struct BlockCopy {
     metadata: Metadata,
     pub(super) block: Arc<Block>,
+    /// Whether addresses of it were released and are not free yet.
+    pub(super) has_cooling: bool,
     /// When it was read, or written.
     pub(super) tick: Tick,
+}
+
+/// The object that a block is stored as, without the block.
+#[derive(Debug, Clone)]
+pub(super) struct BlockObject {
+    metadata: Metadata,
 }
 
 /// Handles that were written here, by their ids; the oldest go first.
@@ -34,24 +42,26 @@ pub(super) struct Handles {
 impl BlockCopy {
     pub(super) fn new(object: IpamBlock, tick: Tick) -> Result<Self> {
         let IpamBlock { metadata, spec, .. } = object;
-        Ok(Self {
+        Ok(Self::of(metadata, Block::load(spec)?, tick))
+    }
+
+    fn of(metadata: Metadata, block: Block, tick: Tick) -> Self {
+        Self {
             metadata,
-            block: Arc::new(Block::load(spec)?),
+            has_cooling: block.has_cooling(),
+            block: Arc::new(block),
             tick,
-        })
+        }
     }
 
     /// A block that is yet to be written.
     pub(super) fn unwritten(block: Block, tick: Tick) -> Self {
         let name = ipam_names::of_cidr(&block.net().to_string());
-        Self {
-            metadata: Metadata {
-                name,
-                ..Metadata::default()
-            },
-            block: Arc::new(block),
-            tick,
-        }
+        let metadata = Metadata {
+            name,
+            ..Metadata::default()
+        };
+        Self::of(metadata, block, tick)
     }
 
     /// A block as the datastore answers that it was written. None if it answers with something else.
@@ -60,11 +70,15 @@ impl BlockCopy {
             return None;
         };
         let IpamBlock { metadata, spec, .. } = *object;
-        Some(Self {
-            metadata,
-            block: Arc::new(Block::of_whole(spec, net)),
-            tick,
-        })
+        Some(Self::of(metadata, Block::of_whole(spec, net), tick))
+    }
+
+    /// The block, to be changed, and what it is stored as.
+    pub(super) fn into_parts(self) -> (BlockObject, Block) {
+        let object = BlockObject {
+            metadata: self.metadata,
+        };
+        (object, Arc::unwrap_or_clone(self.block))
     }
 
     pub(super) fn revision(&self) -> Revision {
@@ -78,13 +92,29 @@ impl BlockCopy {
 
     /// The same object with another content, to be written.
     pub(super) fn resource_with(&self, block: Block) -> Resource {
-        IpamBlock {
-            metadata: self.metadata.clone(),
-            spec: block.into_spec(),
-            ..IpamBlock::default()
-        }
-        .into()
+        resource(self.metadata.clone(), block)
     }
+}
+
+impl BlockObject {
+    /// With this content.
+    pub(super) fn resource_with(self, block: Block) -> Resource {
+        resource(self.metadata, block)
+    }
+
+    /// As it was when it was seen at that moment.
+    pub(super) fn copy_with(self, block: Block, tick: Tick) -> BlockCopy {
+        BlockCopy::of(self.metadata, block, tick)
+    }
+}
+
+fn resource(metadata: Metadata, block: Block) -> Resource {
+    IpamBlock {
+        metadata,
+        spec: block.into_spec(),
+        ..IpamBlock::default()
+    }
+    .into()
 }
 
 pub(super) fn block_key(net: IpNet) -> Key {

@@ -74,15 +74,19 @@ pub(super) enum Done {
     WorldChanged,
 }
 
-/// All jobs of a batch, done to a copy of the block.
+/// All jobs of a batch, done to the block.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) block: Block,
     pub(super) outcomes: Vec<Result<Done>>,
     /// Whether the block has to be written.
     pub(super) is_changed: bool,
+    /// Whether what is written differs from what was read, even if no job changed anything.
+    pub(super) is_collected: bool,
     /// Whether something was released, so that an empty block that nobody owns can go.
     has_releases: bool,
+    /// With which cooldown addresses were collected since the last release.
+    collected: Option<i32>,
     /// By how much the numbers of addresses of handles change.
     pub(super) counts: BTreeMap<String, i64>,
     /// Handles that are to forget the block.
@@ -120,22 +124,27 @@ impl Job {
 impl Plan {
     /// Does the jobs one after the other. Each change counts as one write of the block.
     pub(super) fn new<'a>(
-        block: &Block,
+        block: Block,
         jobs: impl Iterator<Item = &'a Job>,
         known: &BTreeMap<String, Option<IpamHandle>>,
         now: Timestamp,
     ) -> Self {
         let mut plan = Self {
-            block: block.clone(),
+            block,
             outcomes: Vec::new(),
             is_changed: false,
+            is_collected: false,
             has_releases: false,
+            collected: None,
             counts: BTreeMap::new(),
             forgotten: BTreeSet::new(),
         };
         for job in jobs {
             let cooldown = job.world.config.ip_cooldown_seconds;
-            plan.block.collect(cooldown, now);
+            if plan.collected != Some(cooldown) {
+                plan.is_collected |= plan.block.collect(cooldown, now);
+                plan.collected = Some(cooldown);
+            }
             let outcome = plan.apply(job, known, cooldown, now);
             plan.outcomes.push(outcome);
         }
@@ -152,7 +161,7 @@ impl Plan {
         let id = handle.spec.handle_id.clone();
         let net = self.block.net();
         let change = self.counts.get(&id).copied().unwrap_or(0);
-        if self.has_none_left(&id) {
+        if change <= 0 && self.has_none_left(&id) {
             handle::forget(handle, net);
         } else {
             handle::count(handle, net, change);
@@ -161,7 +170,7 @@ impl Plan {
 
     /// Whether the handle has nothing in the block any more.
     pub(super) fn has_none_left(&self, handle: &str) -> bool {
-        self.block.addresses_of(handle).is_empty()
+        !self.block.has_any_of(handle)
     }
 
     /// All handles that change.
@@ -289,6 +298,7 @@ impl Plan {
         self.block.bump();
         self.is_changed = true;
         self.has_releases = true;
+        self.collected = None;
     }
 
     fn done(&self, release: BlockRelease) -> Done {

@@ -11,7 +11,7 @@ use tortie_api::IpamHandle;
 use tortie_store::{Error as StoreError, Key, Precondition, Resource, Revision};
 
 use super::commit::{Written, lost_race};
-use super::copies::BlockCopy;
+use super::copies::BlockObject;
 use super::jobs::{Plan, Wish};
 use super::slots::Queued;
 use super::{Ipam, MAX_TRIES, is_lost_race};
@@ -21,7 +21,7 @@ use crate::{handle, nets};
 impl Ipam {
     pub(super) async fn write_in_sequence(
         &self,
-        base: &BlockCopy,
+        object: BlockObject,
         plan: &Plan,
         batch: &[Queued],
     ) -> Result<Written> {
@@ -48,7 +48,7 @@ impl Ipam {
                 before.insert(id, self.read_handle(id).await?);
             }
         }
-        let block = match self.write_block(base, plan).await {
+        let block = match self.write_block(object, plan).await {
             Ok(block) => block,
             Err(error) => {
                 self.undo(&counted, net).await;

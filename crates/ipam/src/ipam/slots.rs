@@ -1,7 +1,10 @@
 //! One place per block where callers meet.
 
+use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
+use futures::future::{Either, select};
 use ipnet::IpNet;
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
 
@@ -32,18 +35,12 @@ pub(super) struct Queued {
 
 impl Ipam {
     pub(super) fn slot(&self, net: IpNet) -> Arc<Slot> {
+        slot(&mut locked(&self.shared.slots), net)
+    }
+
+    pub(super) fn slots(&self, nets: &[IpNet]) -> Vec<Arc<Slot>> {
         let mut slots = locked(&self.shared.slots);
-        if slots.len() >= MAX_SLOTS && !slots.contains_key(&net) {
-            slots.retain(|_, slot| Arc::strong_count(slot) > 1);
-        }
-        let slot = slots.entry(net).or_insert_with(|| {
-            Arc::new(Slot {
-                net,
-                queue: Mutex::default(),
-                copy: AsyncMutex::default(),
-            })
-        });
-        Arc::clone(slot)
+        nets.iter().map(|net| slot(&mut slots, *net)).collect()
     }
 
     /// Waits until a job is done, or does it together with all others that wait.
@@ -51,13 +48,18 @@ impl Ipam {
         let slot = self.slot(net);
         let (reply, mut answer) = oneshot::channel();
         locked(&slot.queue).push(Queued { job, reply });
-        let mut copy = slot.copy.lock().await;
+        // Who is answered does not wait for the lock: with many callers it passes through many hands.
+        let mut copy = match select(&mut answer, pin!(slot.copy.lock())).await {
+            Either::Left((result, _)) => return result.unwrap_or(Err(Error::Interrupted)),
+            Either::Right((copy, _)) => copy,
+        };
         loop {
             match answer.try_recv() {
                 Ok(result) => return result,
                 Err(oneshot::error::TryRecvError::Closed) => return Err(Error::Interrupted),
                 Err(oneshot::error::TryRecvError::Empty) => {}
             }
+            slot.gather().await;
             let batch = slot.next_batch();
             if batch.is_empty() {
                 return Err(Error::Interrupted);
@@ -67,7 +69,33 @@ impl Ipam {
     }
 }
 
+fn slot(slots: &mut HashMap<IpNet, Arc<Slot>>, net: IpNet) -> Arc<Slot> {
+    if slots.len() >= MAX_SLOTS && !slots.contains_key(&net) {
+        slots.retain(|_, slot| Arc::strong_count(slot) > 1);
+    }
+    let slot = slots.entry(net).or_insert_with(|| {
+        Arc::new(Slot {
+            net,
+            queue: Mutex::default(),
+            copy: AsyncMutex::default(),
+        })
+    });
+    Arc::clone(slot)
+}
+
 impl Slot {
+    /// Lets those get in who were just answered, or waited for this block to be claimed; as long as more of them come.
+    async fn gather(&self) {
+        let mut count = 0;
+        let mut quiet = 0;
+        while quiet < 2 && count < MAX_BATCH {
+            tokio::task::yield_now().await;
+            let now = locked(&self.queue).len();
+            quiet = if now == count { quiet + 1 } else { 0 };
+            count = now;
+        }
+    }
+
     /// The longest waiting jobs, without those whose callers went away.
     fn next_batch(&self) -> Vec<Queued> {
         let mut queue = locked(&self.queue);

@@ -86,3 +86,32 @@ async fn the_next_block_costs_four_requests() {
     assign(&ipam, "last").await;
     assert_eq!(gate.passed() - before, 4);
 }
+
+/// Callers who find all blocks of their host full wait for the one of them who claims another, and are served by the write
+/// that claims it.
+#[tokio::test]
+async fn all_who_wait_for_a_block_cost_no_more_than_one() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let create = async |kind: Kind, name: &str, spec: serde_json::Value| {
+        let object = json!({ "metadata": { "name": name }, "spec": spec });
+        let resource = Resource::decode_stored(kind, &object).unwrap();
+        store.create(resource).await.unwrap();
+    };
+    create(Kind::Node, HOSTS[0], json!({})).await;
+    create(
+        Kind::IpPool,
+        "pool",
+        json!({ "cidr": "10.0.0.0/22", "blockSize": 26 }),
+    )
+    .await;
+    let gate = Arc::new(Gate::new(Arc::clone(&store), true, usize::MAX));
+    let ipam = Ipam::new(Arc::<Gate>::clone(&gate));
+    for number in 0..64 {
+        assign(&ipam, &format!("h{number}")).await;
+    }
+    let before = gate.passed();
+    let handles: Vec<String> = (64..128).map(|number| format!("h{number}")).collect();
+    futures::future::join_all(handles.iter().map(|handle| assign(&ipam, handle))).await;
+    assert_eq!(gate.passed() - before, 4);
+    assert_eq!(ipam.load().await.unwrap().blocks.len(), 2);
+}

@@ -1,6 +1,7 @@
 //! A watch: first the change log, then the feed, and the log again whenever it fell behind.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, Sleep};
 
 use super::Shared;
 use super::feed::{Batch, Committed};
@@ -43,6 +45,10 @@ struct State<S: Selection> {
     source: Source,
     feed: Receiver<Batch>,
     pending: VecDeque<S::Event>,
+    /// Since when nothing came.
+    quiet_since: Instant,
+    /// Ends when it has been quiet for long enough, or earlier. Set when the feed is first waited for.
+    alarm: Option<Pin<Box<Sleep>>>,
 }
 
 enum Source {
@@ -66,6 +72,8 @@ pub(super) fn stream<S: Selection>(
         source: Source::Log,
         feed,
         pending,
+        quiet_since: Instant::now(),
+        alarm: None,
     };
     stream::unfold(state, async |mut state: State<S>| {
         state.next().await.map(|event| (event, state))
@@ -111,12 +119,31 @@ impl<S: Selection> State<S> {
     }
 
     async fn receive(&mut self) -> Result<()> {
-        match tokio::time::timeout(BOOKMARK_INTERVAL, self.feed.recv()).await {
-            Ok(Ok(batch)) if !batch.is_empty() => self.take(&batch),
-            Ok(Ok(_) | Err(RecvError::Lagged(_))) => self.source = Source::Log,
-            Ok(Err(RecvError::Closed)) => return Err(closed()),
-            Err(_) => self.bookmark()?,
+        // The alarm is set anew when it rings, because that would cost more for every event.
+        let alarm = self
+            .alarm
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(BOOKMARK_INTERVAL)));
+        let received = tokio::select! {
+            biased;
+            received = self.feed.recv() => received,
+            () = alarm => return self.ring(),
+        };
+        self.quiet_since = Instant::now();
+        match received {
+            Ok(batch) if !batch.is_empty() => self.take(&batch),
+            Ok(_) | Err(RecvError::Lagged(_)) => self.source = Source::Log,
+            Err(RecvError::Closed) => return Err(closed()),
         }
+        Ok(())
+    }
+
+    fn ring(&mut self) -> Result<()> {
+        if self.quiet_since.elapsed() >= BOOKMARK_INTERVAL {
+            self.bookmark()?;
+            self.quiet_since = Instant::now();
+        }
+        let next = self.quiet_since + BOOKMARK_INTERVAL;
+        self.alarm = Some(Box::pin(tokio::time::sleep_until(next)));
         Ok(())
     }
 

@@ -81,6 +81,7 @@ impl EtcdStore {
     async fn send_waiting(self) {
         let turn = Turn { store: self };
         loop {
+            turn.store.combiner.gather().await;
             let batch = turn.store.combiner.state().next_batch();
             if batch.is_empty() {
                 return;
@@ -123,6 +124,18 @@ impl EtcdStore {
 }
 
 impl Combiner {
+    /// Lets those get in who were just answered and are on their way with the next request; as long as more of them come.
+    async fn gather(&self) {
+        let mut count = 0;
+        let mut quiet = 0;
+        while quiet < 2 && count < MAX_TXN_OPS {
+            tokio::task::yield_now().await;
+            let now = self.state().waiting.len();
+            quiet = if now == count { quiet + 1 } else { 0 };
+            count = now;
+        }
+    }
+
     /// What is behind the lock is whole at any time, also if a holder panicked.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

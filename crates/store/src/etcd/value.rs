@@ -32,14 +32,31 @@ pub(super) struct Stored<'a> {
     pub(super) mod_revision: i64,
 }
 
-/// An `IPAMBlock`, without metadata and with other names for some fields.
-#[derive(Serialize, Deserialize)]
+/// An `IPAMBlock` to be written, without metadata and with other names for some fields.
+#[derive(Serialize)]
+struct BlockToStore<'a> {
+    cidr: &'a str,
+    /// Written as null when there is none.
+    affinity: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    affinity_claim_time: Option<&'a Time>,
+    allocations: &'a [Option<i64>],
+    unallocated: &'a [i64],
+    attributes: &'a [AllocationAttribute],
+    #[serde(rename = "sequenceNumber")]
+    sequence_number: u64,
+    #[serde(rename = "sequenceNumberForAllocation")]
+    sequence_number_for_allocation: &'a BTreeMap<String, u64>,
+    deleted: bool,
+}
+
+/// The same as it is read.
+#[derive(Deserialize)]
 struct StoredBlock {
     cidr: String,
-    /// Written as null when there is none.
     #[serde(default)]
     affinity: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     affinity_claim_time: Option<Time>,
     #[serde(default, deserialize_with = "null_as_default")]
     allocations: Vec<Option<i64>>,
@@ -57,8 +74,8 @@ struct StoredBlock {
     sequence_number_for_allocation: BTreeMap<String, u64>,
     #[serde(default)]
     deleted: bool,
-    /// The owner as very old versions wrote it, without `host:`. Read only.
-    #[serde(default, rename = "hostAffinity", skip_serializing)]
+    /// The owner as very old versions wrote it, without `host:`.
+    #[serde(default, rename = "hostAffinity")]
     host_affinity: Option<String>,
 }
 
@@ -70,8 +87,15 @@ struct StoredAffinity {
     deleted: bool,
 }
 
-/// An `IPAMHandle`.
-#[derive(Default, Serialize, Deserialize)]
+/// An `IPAMHandle` to be written.
+#[derive(Serialize)]
+struct HandleToStore<'a> {
+    block: &'a BTreeMap<String, i64>,
+    deleted: bool,
+}
+
+/// The same as it is read.
+#[derive(Default, Deserialize)]
 #[serde(default)]
 struct StoredHandle {
     #[serde(deserialize_with = "null_as_default")]
@@ -109,17 +133,15 @@ pub(super) fn is_bare(kind: Kind) -> bool {
 /// The value to store for a resource.
 pub(super) fn encode(resource: &mut Resource) -> Vec<u8> {
     match resource {
-        Resource::IpamBlock(block) => to_json(&StoredBlock::from(&block.spec)),
+        Resource::IpamBlock(block) => to_json(&BlockToStore::from(&block.spec)),
         Resource::BlockAffinity(affinity) => {
             let BlockAffinitySpec { state, deleted, .. } = affinity.spec;
             to_json(&StoredAffinity { state, deleted })
         }
         Resource::IpamHandle(handle) => {
             let IpamHandleSpec { block, deleted, .. } = &handle.spec;
-            to_json(&StoredHandle {
-                block: block.clone(),
-                deleted: *deleted,
-            })
+            let deleted = *deleted;
+            to_json(&HandleToStore { block, deleted })
         }
         Resource::IpamConfiguration(config) => to_json(&StoredConfig::from(&config.spec)),
         policy if policy.kind().is_tiered_policy() => {
@@ -307,19 +329,18 @@ impl From<StoredConfig> for IpamConfigurationSpec {
     }
 }
 
-impl From<&IpamBlockSpec> for StoredBlock {
-    fn from(spec: &IpamBlockSpec) -> Self {
+impl<'a> From<&'a IpamBlockSpec> for BlockToStore<'a> {
+    fn from(spec: &'a IpamBlockSpec) -> Self {
         Self {
-            cidr: spec.cidr.clone(),
-            affinity: spec.affinity.clone(),
-            affinity_claim_time: spec.affinity_claim_time.clone(),
-            allocations: spec.allocations.clone(),
-            unallocated: spec.unallocated.clone(),
-            attributes: spec.attributes.clone(),
+            cidr: &spec.cidr,
+            affinity: spec.affinity.as_deref(),
+            affinity_claim_time: spec.affinity_claim_time.as_ref(),
+            allocations: &spec.allocations,
+            unallocated: &spec.unallocated,
+            attributes: &spec.attributes,
             sequence_number: spec.sequence_number,
-            sequence_number_for_allocation: spec.sequence_number_for_allocation.clone(),
+            sequence_number_for_allocation: &spec.sequence_number_for_allocation,
             deleted: spec.deleted,
-            host_affinity: None,
         }
     }
 }
