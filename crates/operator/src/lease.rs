@@ -5,6 +5,8 @@
 //!   when they *saw* that renewal. So nobody leads before the last leader has stopped, whatever the clocks say and
 //!   however long a process was stopped.
 //! - Times in the Lease are for people. Nothing is concluded from them.
+//! - Who waits looks at the Lease once in each retry period, and again when it runs out. So after a leader that stops without
+//!   a word, another leads within the lease's duration and one such period.
 
 use std::time::Duration;
 
@@ -83,7 +85,8 @@ pub(crate) struct Elector {
 /// What came of an attempt to take the lease.
 enum Attempt {
     Taken(Leadership),
-    Held,
+    /// By somebody else, for so long unless it is renewed.
+    Held(Duration),
 }
 
 impl Elector {
@@ -109,13 +112,14 @@ impl Elector {
     pub(crate) async fn acquire(&mut self) -> Leadership {
         let (name, identity) = (self.settings.name.clone(), self.settings.identity.clone());
         tracing::info!(lease = name, identity, "Waiting to lead");
-        // As client-go: attempts of many processes drift apart.
+        // Attempts of many processes drift apart, but none waits longer than was asked for.
         let pause = Backoff {
             first: self.settings.retry,
-            most: self.settings.retry.mul_f64(1.2),
+            most: self.settings.retry,
             jitter: 0.2,
         };
         loop {
+            let mut next = pause.after(0);
             // An answer that takes longer than the permission would be of no use.
             let attempt = tokio::time::timeout(self.settings.renew_deadline, self.attempt()).await;
             match attempt {
@@ -124,13 +128,14 @@ impl Elector {
                     self.leading.set(1);
                     return leadership;
                 }
-                Ok(Ok(_)) => {}
+                Ok(Ok(Attempt::Taken(_))) => {}
+                Ok(Ok(Attempt::Held(left))) => next = next.min(left),
                 Ok(Err(error)) => {
                     tracing::warn!(lease = name, error = %Chain(&error), "Cannot take the lease");
                 }
                 Err(_) => tracing::warn!(lease = name, "The API server does not answer"),
             }
-            tokio::time::sleep(pause.after(0)).await;
+            tokio::time::sleep(next).await;
         }
     }
 
@@ -161,8 +166,9 @@ impl Elector {
         let holder = spec.holder_identity.as_deref().unwrap_or_default();
         let seconds = spec.lease_duration_seconds.unwrap_or_default().max(0);
         let promised = Duration::from_secs(u64::from(seconds.unsigned_abs()));
-        if !holder.is_empty() && now() < after(self.seen, promised) {
-            return Ok(Attempt::Held);
+        let left = after(self.seen, promised).saturating_sub(now());
+        if !holder.is_empty() && left > 0 {
+            return Ok(Attempt::Held(Duration::from_nanos(left)));
         }
         self.take_over(&mut lease);
         let began = now();
@@ -180,7 +186,7 @@ impl Elector {
             }
             // Somebody was quicker.
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
-                Ok(Attempt::Held)
+                Ok(Attempt::Held(self.settings.lease))
             }
             Err(error) => Err(error),
         }

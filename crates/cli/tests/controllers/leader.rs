@@ -7,6 +7,10 @@ use crate::site::{Site, eventually};
 
 const KILLS: usize = 20;
 const LEASE: Duration = Duration::from_secs(2);
+const RETRY: Duration = Duration::from_millis(300);
+
+/// How much later than promised a process may say that it acts, on a machine with much else to do.
+const SLACK: Duration = Duration::from_millis(700);
 
 const ELECTION: [&str; 9] = [
     "--leader-elect",
@@ -31,7 +35,7 @@ fn one_of_two_acts_however_often_the_leader_is_killed() {
     let mut leader = start();
     leader.await_words(ACTS);
     let mut other = start();
-    let mut longest = Duration::ZERO;
+    let mut takeovers = Vec::new();
     for number in 0..KILLS {
         // Its caches are filled, so that it waits for nothing but the lease.
         other.await_words("Caches are filled");
@@ -47,11 +51,13 @@ fn one_of_two_acts_however_often_the_leader_is_killed() {
             "nobody acts: {}",
             other.log()
         );
-        longest = longest.max(killed.elapsed());
+        takeovers.push(killed.elapsed());
         leader = std::mem::replace(&mut other, start());
     }
-    // As long as the lease, and one look at it more; twice that on a machine with much else to do.
-    assert!(longest < 2 * LEASE + Duration::from_secs(1), "{longest:?}");
+    takeovers.sort_unstable();
+    let promised = LEASE + RETRY;
+    assert!(takeovers[KILLS / 2] < promised, "{takeovers:?}");
+    assert!(takeovers[KILLS - 1] < promised + SLACK, "{takeovers:?}");
     assert_eq!(site.paths("networkpolicies/shop/").len(), KILLS);
     // A leader that ends in order hands over at once.
     other.await_words("Caches are filled");
