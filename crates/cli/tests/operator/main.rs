@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod manifests;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,12 +16,12 @@ fn tortie(args: &[&str]) -> Output {
         .unwrap()
 }
 
-fn checkout() -> PathBuf {
+pub(crate) fn checkout() -> PathBuf {
     fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap()
 }
 
 /// Writes a project under names of its own, on the framework of this checkout.
-fn write_shop_guard(project: &Path) -> Output {
+pub(crate) fn write_shop_guard(project: &Path) -> Output {
     let framework = checkout();
     let written = tortie(&[
         "operator",
