@@ -359,7 +359,8 @@ pub(crate) struct Convert {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  tortie crds | kubectl apply -f -")]
 pub(crate) struct Crds {
-    /// API group: `v3` for projectcalico.org/v3, `v1` for crd.projectcalico.org/v1.
+    /// API group: `v3` for projectcalico.org/v3, `v1` for crd.projectcalico.org/v1, `migration` for the kind that asks for
+    /// a move from the one to the other.
     #[arg(long, value_name = "GROUP", default_value = "v3")]
     pub(crate) group: CrdGroup,
 }
@@ -373,6 +374,9 @@ pub(crate) enum CrdGroup {
     /// crd.projectcalico.org/v1
     #[value(alias = "crd.projectcalico.org/v1")]
     V1,
+    /// migration.projectcalico.org/v1
+    #[value(alias = "migration.projectcalico.org/v1")]
+    Migration,
 }
 
 /// Arguments of `selector`.

@@ -17,6 +17,7 @@
 mod api_service;
 mod controller;
 mod copy;
+mod definition;
 mod installation;
 mod locks;
 mod metrics;
@@ -32,6 +33,8 @@ use std::time::Duration;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tortie_store::Store;
+
+pub use self::definition::definition;
 
 use self::controller::Controller;
 use self::metrics::Metrics;

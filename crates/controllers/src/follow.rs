@@ -6,6 +6,7 @@
 //! - Losing the datastore removes nothing.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -15,7 +16,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tortie_operator::{Manager, ObjectKey};
 
+use crate::digest::Digest;
 use crate::feed::until;
+use crate::shared::share;
 use tortie_store::{Change as Stored, Client, Error, Key, Query, Resource, Revision, Store};
 
 const FIRST_RETRY: Duration = Duration::from_millis(200);
@@ -24,18 +27,35 @@ const LONGEST_RETRY: Duration = Duration::from_secs(5);
 /// How many failed watches in a row lead to a reading of everything.
 const MAX_FAILED_WATCHES: u32 = 5;
 
-/// What is kept of the objects of one kind. Copies share it.
-pub(crate) struct Followed<T> {
-    shared: Arc<Shared<T>>,
+/// What is kept of the objects of one kind, and of their keys. Copies share it.
+pub(crate) struct Followed<T, K = ObjectKey> {
+    shared: Arc<Shared<T, K>>,
 }
 
-struct Shared<T> {
-    objects: RwLock<HashMap<ObjectKey, T>>,
+struct Shared<T, K> {
+    objects: RwLock<HashMap<K, T>>,
     is_synced: watch::Sender<bool>,
 }
 
+/// What is kept of a key: all of it, or so much that it can be told from others.
+pub(crate) trait Keep: Clone + Eq + Hash + Send + Sync + 'static {
+    fn of(key: &ObjectKey) -> Self;
+}
+
+impl Keep for ObjectKey {
+    fn of(key: &ObjectKey) -> Self {
+        key.clone()
+    }
+}
+
+impl Keep for Digest {
+    fn of(key: &ObjectKey) -> Self {
+        Self::of_bytes(key.to_string().as_bytes())
+    }
+}
+
 /// What a reader is told.
-pub(crate) enum Change<'a, T> {
+pub(crate) enum Change<'a, T, K = ObjectKey> {
     /// The object was put there or replaced.
     Set {
         key: &'a ObjectKey,
@@ -43,32 +63,29 @@ pub(crate) enum Change<'a, T> {
         new: &'a T,
     },
     /// The object is gone, or nothing that is of interest or can be read.
-    Gone {
-        key: &'a ObjectKey,
-        old: Option<&'a T>,
-    },
-    /// Everything was read, as it is now and then.
-    Compared,
+    Gone { key: &'a K, old: Option<&'a T> },
+    /// Everything was read, as it is now and then. For the first time, or again.
+    Compared { is_first: bool },
 }
 
 type Project<T> = Box<dyn Fn(&Resource) -> Option<T> + Send + Sync>;
-type Tell<T> = Box<dyn Fn(&Followed<T>, Change<'_, T>) + Send + Sync>;
+type Tell<T, K> = Box<dyn Fn(&Followed<T, K>, Change<'_, T, K>) + Send + Sync>;
 
 /// Does the following.
-pub(crate) struct Follower<T> {
+pub(crate) struct Follower<T, K = ObjectKey> {
     pub(crate) datastore: Client,
     pub(crate) query: Query,
     /// What is kept of an object; nothing if it is of no interest.
     pub(crate) project: Project<T>,
     /// Called after each change, in their order. It must not block.
-    pub(crate) tell: Tell<T>,
+    pub(crate) tell: Tell<T, K>,
     /// How often everything is read although nothing is wrong.
     pub(crate) period: Option<Duration>,
 }
 
 // === impl Followed ===
 
-impl<T> Clone for Followed<T> {
+impl<T, K> Clone for Followed<T, K> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -76,7 +93,7 @@ impl<T> Clone for Followed<T> {
     }
 }
 
-impl<T> Default for Followed<T> {
+impl<T, K> Default for Followed<T, K> {
     fn default() -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -87,20 +104,25 @@ impl<T> Default for Followed<T> {
     }
 }
 
-impl<T: Clone> Followed<T> {
+impl<T: Clone, K: Keep> Followed<T, K> {
     /// What is kept of an object.
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<T> {
-        self.read().get(key).cloned()
+        self.read().get(&K::of(key)).cloned()
     }
 
     /// Notes what was just written, which the datastore will tell as well, so that it is not looked at again until then.
     pub(crate) fn note(&self, key: &ObjectKey, value: T) {
-        self.write().insert(key.clone(), value);
+        self.write().insert(K::of(key), value);
     }
 
     /// The objects that there are.
-    pub(crate) fn keys(&self) -> Vec<ObjectKey> {
+    pub(crate) fn keys(&self) -> Vec<K> {
         self.read().keys().cloned().collect()
+    }
+
+    /// Whether everything was read once.
+    pub(crate) fn is_synced(&self) -> bool {
+        *self.shared.is_synced.borrow()
     }
 
     /// Waits until everything was read once.
@@ -110,12 +132,12 @@ impl<T: Clone> Followed<T> {
         let _ = is_synced.wait_for(|synced| *synced).await;
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<ObjectKey, T>> {
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<K, T>> {
         let objects = self.shared.objects.read();
         objects.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<ObjectKey, T>> {
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<K, T>> {
         let objects = self.shared.objects.write();
         objects.unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,23 +145,23 @@ impl<T: Clone> Followed<T> {
 
 // === impl Follower ===
 
-impl<T: Clone + Send + Sync + 'static> Follower<T> {
+impl<T: Clone + PartialEq + Send + Sync + 'static, K: Keep> Follower<T, K> {
     /// Follows for as long as the process leads: before that, nobody would take what is told.
-    pub(crate) fn start(self, manager: &Manager, name: &str, followed: Followed<T>) {
+    pub(crate) fn start(self, manager: &Manager, name: &str, followed: Followed<T, K>) {
         manager.run_as_leader(name, move |_| async move {
             self.run(followed).await;
             Ok(())
         });
     }
 
-    async fn run(self, followed: Followed<T>) {
+    async fn run(self, followed: Followed<T, K>) {
         let mut pause = FIRST_RETRY;
         loop {
             let revision = match self.read(&followed).await {
                 Ok(revision) => {
                     pause = FIRST_RETRY;
-                    followed.shared.is_synced.send_replace(true);
-                    (self.tell)(&followed, Change::Compared);
+                    let is_first = !followed.shared.is_synced.send_replace(true);
+                    (self.tell)(&followed, Change::Compared { is_first });
                     revision
                 }
                 Err(error) => {
@@ -154,7 +176,7 @@ impl<T: Clone + Send + Sync + 'static> Follower<T> {
     }
 
     /// Watches until everything must be read again.
-    async fn watch(&self, followed: &Followed<T>, mut revision: Revision) {
+    async fn watch(&self, followed: &Followed<T, K>, mut revision: Revision) {
         let due = self.period.map(|period| Instant::now() + period);
         let mut failures = 0;
         let mut pause = FIRST_RETRY;
@@ -202,22 +224,25 @@ impl<T: Clone + Send + Sync + 'static> Follower<T> {
         tracing::warn!(kind = %self.query.kind, error, "{message}");
     }
 
-    fn absorb(&self, followed: &Followed<T>, change: Stored) {
+    fn absorb(&self, followed: &Followed<T, K>, change: Stored) {
         match change {
             Stored::Put(resource) => self.set(followed, resource),
-            Stored::Delete(key) => self.remove(followed, &object_key(&key), false),
-            Stored::Invalid(invalid) => self.remove(followed, &object_key(&invalid.key), true),
+            Stored::Delete(key) => self.remove(followed, &kept(&key), false),
+            Stored::Invalid(invalid) => self.remove(followed, &kept(&invalid.key), true),
             Stored::Bookmark => {}
         }
     }
 
-    fn set(&self, followed: &Followed<T>, mut resource: Resource) {
+    fn set(&self, followed: &Followed<T, K>, mut resource: Resource) {
         resource.set_read_defaults();
         let key = object_key(&Key::of(&resource));
         let Some(new) = (self.project)(&resource) else {
-            return self.remove(followed, &key, false);
+            return self.remove(followed, &K::of(&key), false);
         };
-        let old = followed.write().insert(key.clone(), new.clone());
+        let old = followed.write().insert(K::of(&key), new.clone());
+        if old.as_ref() == Some(&new) {
+            return;
+        }
         let change = Change::Set {
             key: &key,
             old: old.as_ref(),
@@ -227,7 +252,7 @@ impl<T: Clone + Send + Sync + 'static> Follower<T> {
     }
 
     /// What cannot be read may be an object that somebody broke, so it is told even if it was not known.
-    fn remove(&self, followed: &Followed<T>, key: &ObjectKey, is_unreadable: bool) {
+    fn remove(&self, followed: &Followed<T, K>, key: &K, is_unreadable: bool) {
         let old = followed.write().remove(key);
         if old.is_some() || is_unreadable {
             let old = old.as_ref();
@@ -236,18 +261,20 @@ impl<T: Clone + Send + Sync + 'static> Follower<T> {
     }
 
     /// Reads everything.
-    async fn read(&self, followed: &Followed<T>) -> Result<Revision, Error> {
-        let mut gone: HashSet<ObjectKey> = followed.keys().into_iter().collect();
+    async fn read(&self, followed: &Followed<T, K>) -> Result<Revision, Error> {
+        let mut gone: HashSet<K> = followed.keys().into_iter().collect();
         let mut revision = Revision::default();
         let mut parts = self.store().list_in_parts(&self.query);
         while let Some(part) = parts.next().await {
             let part = part?;
             for resource in part.items {
-                gone.remove(&object_key(&Key::of(&resource)));
+                if !gone.is_empty() {
+                    gone.remove(&kept(&Key::of(&resource)));
+                }
                 self.set(followed, resource);
             }
             for invalid in part.invalid {
-                let key = object_key(&invalid.key);
+                let key = kept(&invalid.key);
                 gone.remove(&key);
                 self.remove(followed, &key, true);
             }
@@ -282,11 +309,14 @@ impl Keys {
 
 /// The key of a stored object in the form that queues have.
 pub(crate) fn object_key(key: &Key) -> ObjectKey {
-    if key.namespace.is_empty() {
-        ObjectKey::cluster(key.name.as_str())
-    } else {
-        ObjectKey::new(key.namespace.as_str(), key.name.as_str())
+    ObjectKey {
+        namespace: (!key.namespace.is_empty()).then(|| share(&key.namespace)),
+        name: key.name.as_str().into(),
     }
+}
+
+fn kept<K: Keep>(key: &Key) -> K {
+    K::of(&object_key(key))
 }
 
 /// The key of a stored object of this kind.

@@ -14,6 +14,7 @@
 //! - A failure for one node, block or address does not hold up the others.
 
 mod allocation;
+mod cached_node;
 mod cluster;
 mod collector;
 mod figures;
@@ -33,7 +34,7 @@ use prometheus_client::registry::Registry;
 use tortie_operator::Cache;
 use tortie_store::Store;
 
-pub use self::pod::CachedNode;
+pub use self::cached_node::CachedNode;
 
 use self::cluster::Cluster;
 use self::collector::Collector;

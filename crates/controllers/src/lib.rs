@@ -26,14 +26,17 @@ mod identity;
 pub mod ip_pool;
 pub mod ipam_gc;
 pub mod load_balancer;
+mod memory;
 mod mirror;
 mod node;
+mod packed;
 pub mod pod;
 mod policy;
 mod policy_names;
 mod process;
 mod profiles;
 pub mod settings;
+mod shared;
 pub mod tier;
 mod workload_endpoint;
 

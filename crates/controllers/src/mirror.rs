@@ -66,17 +66,21 @@ pub(crate) fn add<M: Mirrored>(manager: &Manager, datastore: &Client, mirroring:
             M::owner_of(&key).map(|_| wanted::digest(resource))
         }),
         tell: Box::new(move |followed: &Followed<Digest>, change| match change {
-            Change::Set { key, .. } => keys.add(key.clone()),
+            Change::Set { key, .. } => {
+                // Before that, all are told together.
+                if followed.is_synced() {
+                    keys.add(key.clone());
+                }
+            }
             Change::Gone { key, .. } => {
                 if M::owner_of(key).is_some() {
                     keys.add(key.clone());
                 }
             }
-            Change::Compared => {
-                let wanted = objects.list();
-                let copies = wanted
-                    .iter()
-                    .map(|object| M::copy_of(&ObjectKey::of(&**object)));
+            Change::Compared { is_first } => {
+                // At the start all objects come from their cache.
+                let wanted = if is_first { Vec::new() } else { objects.keys() };
+                let copies = wanted.iter().map(M::copy_of);
                 copies.chain(followed.keys()).for_each(|key| keys.add(key));
             }
         }),

@@ -4,6 +4,7 @@ mod deletion;
 mod host_endpoints;
 mod keep_host_endpoints;
 mod labels;
+mod packed;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,6 +14,7 @@ use tortie_api::Node;
 use tortie_operator::{Manager, ObjectKey};
 use tortie_store::{Client, Kind, Query, Resource};
 
+use self::packed::PackedNode;
 use crate::follow::{Change, Followed, Follower, Keys};
 use crate::pod::KUBERNETES;
 use crate::settings::NodeSettings;
@@ -30,7 +32,7 @@ pub(crate) fn add(
     cluster: &kube::Client,
     settings: &NodeSettings,
 ) {
-    let nodes: Followed<Arc<Node>> = Followed::default();
+    let nodes: Followed<PackedNode> = Followed::default();
     let names = Arc::new(Names::default());
     let mut readers: Vec<Keys> = Vec::new();
     let mut reader = || {
@@ -58,10 +60,10 @@ pub(crate) fn add(
         datastore: datastore.clone(),
         query: Query::all(Kind::Node),
         project: Box::new(|resource| match resource {
-            Resource::Node(node) => Some(Arc::new(trimmed_node(node))),
+            Resource::Node(node) => Some(PackedNode::new(node)),
             _ => None,
         }),
-        tell: Box::new(move |nodes: &Followed<Arc<Node>>, change| {
+        tell: Box::new(move |nodes: &Followed<PackedNode>, change| {
             let changed: Vec<ObjectKey> = match change {
                 Change::Set { key, old, new } => {
                     names.change(key, old, Some(new));
@@ -71,7 +73,7 @@ pub(crate) fn add(
                     names.change(key, old, None);
                     vec![key.clone()]
                 }
-                Change::Compared => nodes.keys(),
+                Change::Compared { .. } => nodes.keys(),
             };
             for keys in &readers {
                 for key in &changed {
@@ -89,15 +91,15 @@ pub(crate) fn add(
 struct Names(RwLock<HashMap<Box<str>, ObjectKey>>);
 
 impl Names {
-    fn change(&self, key: &ObjectKey, old: Option<&Arc<Node>>, new: Option<&Arc<Node>>) {
-        let old = old.and_then(|node| kubernetes_name(node));
-        let new = new.and_then(|node| kubernetes_name(node));
+    fn change(&self, key: &ObjectKey, old: Option<&PackedNode>, new: Option<&PackedNode>) {
+        let old = old.and_then(PackedNode::kubernetes_name);
+        let new = new.and_then(PackedNode::kubernetes_name);
         if old == new {
             return;
         }
         let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(old) = old {
-            names.remove(old);
+            names.remove(old.as_str());
         }
         if let Some(new) = new {
             names.insert(new.into(), key.clone());
@@ -119,14 +121,4 @@ fn kubernetes_name(node: &Node) -> Option<&str> {
         .iter()
         .find(|reference| reference.orchestrator == KUBERNETES)?;
     Some(reference.node_name.as_str()).filter(|name| !name.is_empty())
-}
-
-/// The node without annotations that nobody here reads.
-fn trimmed_node(node: &Node) -> Node {
-    let mut node = node.clone();
-    node.metadata
-        .annotations
-        .retain(|name, _| name == COPIED_LABELS);
-    node.metadata.owner_references.clear();
-    node
 }

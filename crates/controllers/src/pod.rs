@@ -1,10 +1,17 @@
 //! A pod, trimmed to what controllers ask of it: one copy for all of them.
 
+mod wire;
+
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
 use tortie_operator::{Object, Owner};
+
+use crate::packed::Packed;
+use crate::shared::share;
 
 /// What Kubernetes is called as the orchestrator of endpoints and nodes.
 pub(crate) const KUBERNETES: &str = "k8s";
@@ -17,53 +24,50 @@ const SERVICE_ACCOUNT_LABEL: &str = "projectcalico.org/serviceaccount";
 const MAX_SERVICE_ACCOUNT_LABEL: usize = 63;
 
 /// A pod. There may be a hundred thousand, so it is kept in few and tight pieces.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Pod {
-    namespace: Box<str>,
-    name: Box<str>,
-    version: Box<str>,
-    node: Box<str>,
-    service_account: Box<str>,
-    /// As JSON.
-    labels: Box<str>,
-    /// Its addresses with commas between; empty until the first is reported.
-    addresses: Box<str>,
+    /// Namespace, name, version, node and service account; then its addresses with commas between, none until the first is
+    /// reported.
+    texts: Packed<5>,
     has_own_network: bool,
     is_evicted: bool,
+    /// As JSON. Pods of one set have the same.
+    labels: Arc<str>,
 }
 
 impl Pod {
     pub(crate) fn namespace(&self) -> &str {
-        &self.namespace
+        self.texts.head(0)
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        self.texts.head(1)
     }
 
     pub(crate) fn node(&self) -> &str {
-        &self.node
+        self.texts.head(3)
     }
 
     pub(crate) fn service_account(&self) -> &str {
-        &self.service_account
+        self.texts.head(4)
     }
 
     /// Whether it is connected: scheduled, with a network and an address of its own.
     pub(crate) fn is_ready(&self) -> bool {
-        self.has_own_network && !self.addresses.is_empty() && !self.node.is_empty()
+        self.has_own_network && !self.texts.tail().is_empty() && !self.node().is_empty()
     }
 
     /// Whether it uses an address that it was given on a node, as far as can be told: without certainty it does. `node` is
     /// what Kubernetes calls the node, if there is such a node.
     pub(crate) fn uses(&self, address: IpAddr, node: Option<&str>) -> bool {
-        if !self.node.is_empty() && node.is_some_and(|node| node != &*self.node) {
+        if !self.node().is_empty() && node.is_some_and(|node| node != self.node()) {
             return false;
         }
-        if self.addresses.is_empty() {
+        let addresses = self.texts.tail();
+        if addresses.is_empty() {
             return true;
         }
-        let mut addresses = self.addresses.split(',').map(str::parse);
+        let mut addresses = addresses.split(',').map(str::parse);
         !self.is_evicted
             && addresses
                 .any(|found: Result<IpAddr, _>| found.map_or(true, |found| found == address))
@@ -74,9 +78,9 @@ impl Pod {
         // It was written from such a map.
         let mut labels: BTreeMap<String, String> =
             serde_json::from_str(&self.labels).unwrap_or_default();
-        labels.insert(NAMESPACE_LABEL.into(), self.namespace.to_string());
+        labels.insert(NAMESPACE_LABEL.into(), self.namespace().to_owned());
         labels.insert(ORCHESTRATOR_LABEL.into(), KUBERNETES.into());
-        let account = &*self.service_account;
+        let account = self.service_account();
         if !account.is_empty() && account.len() < MAX_SERVICE_ACCOUNT_LABEL {
             labels.insert(SERVICE_ACCOUNT_LABEL.into(), account.into());
         }
@@ -87,19 +91,39 @@ impl Pod {
 impl<'de> Deserialize<'de> for Pod {
     fn deserialize<D: Deserializer<'de>>(decoder: D) -> Result<Self, D::Error> {
         let wire = wire::Pod::deserialize(decoder)?;
-        let labels = wire.metadata.labels.unwrap_or_default();
-        let is_evicted = wire.status.is_evicted();
+        let (metadata, spec) = (&wire.metadata, &wire.spec);
+        let labels = metadata.labels.as_ref();
+        let labels = labels.map_or(Ok("{}".to_owned()), serde_json::to_string);
+        let addresses = wire.status.addresses();
+        let head = [
+            &*metadata.namespace,
+            &metadata.name,
+            &metadata.resource_version,
+            spec.node_name.as_deref().unwrap_or_default(),
+            spec.service_account_name.as_deref().unwrap_or_default(),
+        ];
         Ok(Self {
-            namespace: wire.metadata.namespace,
-            name: wire.metadata.name,
-            version: wire.metadata.resource_version,
-            node: wire.spec.node_name.unwrap_or_default(),
-            service_account: wire.spec.service_account_name.unwrap_or_default(),
-            labels: serde_json::to_string(&labels).unwrap_or_default().into(),
-            addresses: wire.status.addresses().into(),
-            has_own_network: !wire.spec.host_network,
-            is_evicted,
+            texts: Packed::new(head, &addresses),
+            has_own_network: !spec.host_network,
+            is_evicted: wire.status.is_evicted(),
+            labels: share(&labels.unwrap_or_default()),
         })
+    }
+}
+
+impl fmt::Debug for Pod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pod")
+            .field("namespace", &self.namespace())
+            .field("name", &self.name())
+            .field("version", &self.texts.head(2))
+            .field("node", &self.node())
+            .field("service_account", &self.service_account())
+            .field("addresses", &self.texts.tail())
+            .field("labels", &self.labels)
+            .field("has_own_network", &self.has_own_network)
+            .field("is_evicted", &self.is_evicted)
+            .finish()
     }
 }
 
@@ -107,15 +131,15 @@ impl Object for Pod {
     type Kind = k8s_openapi::api::core::v1::Pod;
 
     fn name(&self) -> &str {
-        &self.name
+        self.texts.head(1)
     }
 
     fn namespace(&self) -> Option<&str> {
-        Some(&self.namespace)
+        Some(self.texts.head(0))
     }
 
     fn version(&self) -> &str {
-        &self.version
+        self.texts.head(2)
     }
 
     fn generation(&self) -> Option<i64> {
@@ -136,73 +160,6 @@ impl Object for Pod {
 
     fn controller(&self) -> Option<Owner<'_>> {
         None
-    }
-}
-
-/// The fields as they come; all others are read over.
-mod wire {
-    use std::collections::BTreeMap;
-
-    use serde::Deserialize;
-
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    pub(super) struct Pod {
-        pub(super) metadata: Metadata,
-        pub(super) spec: Spec,
-        pub(super) status: Status,
-    }
-
-    #[derive(Default, Deserialize)]
-    #[serde(default, rename_all = "camelCase")]
-    pub(super) struct Metadata {
-        pub(super) name: Box<str>,
-        pub(super) namespace: Box<str>,
-        pub(super) resource_version: Box<str>,
-        pub(super) labels: Option<BTreeMap<String, String>>,
-    }
-
-    #[derive(Default, Deserialize)]
-    #[serde(default, rename_all = "camelCase")]
-    pub(super) struct Spec {
-        pub(super) node_name: Option<Box<str>>,
-        pub(super) service_account_name: Option<Box<str>>,
-        pub(super) host_network: bool,
-    }
-
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    pub(super) struct Status {
-        #[serde(rename = "podIP")]
-        pod_ip: Option<Box<str>>,
-        #[serde(rename = "podIPs")]
-        pod_ips: Option<Vec<PodIp>>,
-        phase: Option<Box<str>>,
-        reason: Option<Box<str>>,
-    }
-
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct PodIp {
-        ip: Box<str>,
-    }
-
-    impl Status {
-        /// All addresses with commas between; none before the first is reported. Old API servers report the first alone.
-        pub(super) fn addresses(&self) -> String {
-            let first = self.pod_ip.as_deref().unwrap_or_default();
-            let all = self.pod_ips.iter().flatten().map(|address| &*address.ip);
-            let all: Vec<&str> = all.filter(|address| !address.is_empty()).collect();
-            match (first, all.as_slice()) {
-                ("", _) => String::new(),
-                (first, []) => first.to_owned(),
-                (_, all) => all.join(","),
-            }
-        }
-
-        pub(super) fn is_evicted(&self) -> bool {
-            self.phase.as_deref() == Some("Failed") && self.reason.as_deref() == Some("Evicted")
-        }
     }
 }
 

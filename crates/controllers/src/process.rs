@@ -208,6 +208,12 @@ async fn run_controllers(
     stop: impl Future<Output = ()>,
 ) -> Result<(), tortie_operator::Error> {
     let mut builder = Manager::builder(options.cluster.clone()).shutdown_patience(STOP_PATIENCE);
+    if let Some(port) = settings.profile_port {
+        tracing::warn!(
+            port,
+            "debugProfilePort is set, but profiles are not served; use `perf record -g -p` with this process's id"
+        );
+    }
     if let Some(port) = settings.metrics_port {
         builder = builder.metrics(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)));
     }

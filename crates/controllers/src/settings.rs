@@ -58,6 +58,10 @@ pub struct Settings {
     pub health_checks: bool,
     /// The port of the metrics, if they are served.
     pub metrics_port: Option<u16>,
+    /// The port where profiles of the process are asked for. They are not offered: what takes them from within a process
+    /// walks the stack in a signal's handler, which may crash or block it, and profiles of memory need another allocator.
+    /// `perf record -g -p` does the same from outside, without a setting.
+    pub profile_port: Option<i32>,
     /// Keeps policies equal to those of Kubernetes.
     pub policy: Option<Mirroring>,
     /// Keeps a profile for each namespace.

@@ -36,16 +36,23 @@ pub(crate) fn add(manager: &Manager, datastore: &Client, mirroring: Mirroring) {
             }
             _ => None,
         }),
-        tell: Box::new(move |_, change| match change {
-            Change::Set { key, .. } => {
-                if let Some(pod) = pod_of(key) {
-                    keys.add(pod);
+        tell: Box::new(
+            move |followed, change: Change<'_, Digest, Digest>| match change {
+                Change::Set { key, .. } => {
+                    if followed.is_synced()
+                        && let Some(pod) = pod_of(key)
+                    {
+                        keys.add(pod);
+                    }
                 }
-            }
-            // There is nothing to be done for a pod without an endpoint.
-            Change::Gone { .. } => {}
-            Change::Compared => known.keys().into_iter().for_each(|key| keys.add(key)),
-        }),
+                // There is nothing to be done for a pod without an endpoint, and at the start all pods come from their
+                // cache and wait until all endpoints are known.
+                Change::Gone { .. } | Change::Compared { is_first: true } => {}
+                Change::Compared { is_first: false } => {
+                    known.keys().into_iter().for_each(|key| keys.add(key));
+                }
+            },
+        ),
         period: mirroring.period,
     };
     following.start(manager, CONTROLLER, followed.clone());
@@ -64,7 +71,8 @@ pub(crate) fn add(manager: &Manager, datastore: &Client, mirroring: Mirroring) {
 
 struct Labels {
     pods: Cache<Pod>,
-    followed: Followed<Digest>,
+    /// By digests of their names, as there are many.
+    followed: Followed<Digest, Digest>,
     client: Client,
 }
 

@@ -42,7 +42,8 @@ use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 use tortie_store::Store;
 
-pub use self::owners::{AddressOwners, machine_handle};
+pub(crate) use self::owners::MACHINE_MARK;
+pub use self::owners::{AddressOwners, machine_handle, machine_of_handle};
 pub use self::remove_host::Removed;
 pub use self::split::{SplitPool, split_pool};
 pub use self::utilization::{BlockUtilization, PoolUtilization};

@@ -32,7 +32,7 @@ pub mod walk;
 pub use error::{Error, Mismatch, Result};
 pub use ipam::{
     AddressOwners, BlockUtilization, Clock, Ipam, MAX_AGE, PoolUtilization, Removed, SplitPool,
-    machine_handle, split_pool,
+    machine_handle, machine_of_handle, split_pool,
 };
 pub use request::{
     AssignIp, Assigned, Assignment, AutoAssign, ClaimedBlocks, EnsureBlock, Holder, HostReserved,

@@ -9,16 +9,19 @@
 //! - An object that cannot be decoded is reported and counts as absent; the others are not held up.
 //! - A mailbox never holds more than one event per object that is in the cache or that its owner was told of.
 
+mod kept;
 mod mailbox;
 mod watch;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use tokio::task::AbortHandle;
 
+use self::kept::{Kept, Place};
 use self::mailbox::Mailbox;
 pub use self::mailbox::{Change, Event, Subscription};
 use crate::key::ObjectKey;
@@ -64,15 +67,10 @@ struct Shared<K> {
 }
 
 struct State<K> {
-    objects: BTreeMap<ObjectKey, Kept<K>>,
+    objects: BTreeSet<Kept<K>>,
     /// Counts lists: an object with an older number was not in the latest.
     list: u32,
     subscribers: Vec<Weak<Mailbox<K>>>,
-}
-
-struct Kept<K> {
-    object: Arc<K>,
-    list: u32,
 }
 
 // === impl Cache ===
@@ -91,7 +89,7 @@ impl<K: Object> Cache<K> {
         Self {
             shared: Arc::new(Shared {
                 state: RwLock::new(State {
-                    objects: BTreeMap::new(),
+                    objects: BTreeSet::new(),
                     list: 0,
                     subscribers: Vec::new(),
                 }),
@@ -104,7 +102,8 @@ impl<K: Object> Cache<K> {
     /// An object.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
         let state = self.shared.read();
-        state.objects.get(key).map(|kept| Arc::clone(&kept.object))
+        let kept = state.objects.get(key as &dyn Place);
+        kept.map(|kept| Arc::clone(&kept.object))
     }
 
     /// All objects, in order of their keys.
@@ -112,24 +111,28 @@ impl<K: Object> Cache<K> {
         let state = self.shared.read();
         state
             .objects
-            .values()
+            .iter()
             .map(|kept| Arc::clone(&kept.object))
             .collect()
     }
 
     /// All keys, in order.
     pub fn keys(&self) -> Vec<ObjectKey> {
-        self.shared.read().objects.keys().cloned().collect()
+        let state = self.shared.read();
+        kept::keys(&state.objects).map(|(key, _)| key).collect()
     }
 
     /// The objects of a namespace, in order of their names. Costs what it finds.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
         let state = self.shared.read();
         let from = ObjectKey::new(namespace, "");
-        let found = state.objects.range(from..);
+        let from: Bound<&dyn Place> = Bound::Included(&from);
+        let found = state
+            .objects
+            .range::<dyn Place, _>((from, Bound::Unbounded));
         found
-            .take_while(|(key, _)| key.namespace.as_deref() == Some(namespace))
-            .map(|(_, kept)| Arc::clone(&kept.object))
+            .take_while(|kept| kept.object.namespace() == Some(namespace))
+            .map(|kept| Arc::clone(&kept.object))
             .collect()
     }
 
@@ -159,8 +162,8 @@ impl<K: Object> Cache<K> {
     pub fn subscribe(&self) -> Subscription<K> {
         let mailbox = Arc::new(Mailbox::new());
         let mut state = self.shared.write();
-        for (key, kept) in &state.objects {
-            mailbox.put(key, None, Change::Applied(Arc::clone(&kept.object)));
+        for (key, object) in kept::keys(&state.objects) {
+            mailbox.put(&key, None, Change::Applied(Arc::clone(object)));
         }
         state.subscribers.push(Arc::downgrade(&mailbox));
         Subscription::new(mailbox)
@@ -220,14 +223,11 @@ impl<K: Object> State<K> {
         let list = self.list;
         let gone: Vec<_> = self
             .objects
-            .extract_if(.., |_, kept| kept.list != list)
+            .extract_if(.., |kept| kept.list != list)
             .collect();
-        for (key, kept) in gone {
-            self.tell(
-                &key,
-                Some(&kept.object),
-                &Change::Deleted(Arc::clone(&kept.object)),
-            );
+        for Kept { object, .. } in gone {
+            let key = ObjectKey::of(&*object);
+            self.tell(&key, Some(&object), &Change::Deleted(Arc::clone(&object)));
         }
     }
 
@@ -235,29 +235,26 @@ impl<K: Object> State<K> {
     fn apply(&mut self, object: K) {
         let list = self.list;
         let key = ObjectKey::of(&object);
-        if let Some(kept) = self.objects.get_mut(&key) {
-            kept.list = list;
-            if kept.object.version() == object.version() {
-                return;
+        let known = self.objects.get(&key as &dyn Place);
+        if let Some(known) = known.filter(|known| known.object.version() == object.version()) {
+            if known.list != list {
+                let object = Arc::clone(&known.object);
+                self.objects.replace(Kept { object, list });
             }
-            let object = Arc::new(object);
-            let before = std::mem::replace(&mut kept.object, Arc::clone(&object));
-            self.tell(&key, Some(&before), &Change::Applied(object));
             return;
         }
         let object = Arc::new(object);
-        let kept = Kept {
+        let before = self.objects.replace(Kept {
             object: Arc::clone(&object),
             list,
-        };
-        let key = self.share_namespace(key);
-        self.objects.insert(key.clone(), kept);
-        self.tell(&key, None, &Change::Applied(object));
+        });
+        let before = before.map(|kept| kept.object);
+        self.tell(&key, before.as_ref(), &Change::Applied(object));
     }
 
     /// An object is gone.
     fn delete(&mut self, key: &ObjectKey, last: Option<K>) {
-        let Some(kept) = self.objects.remove(key) else {
+        let Some(kept) = self.objects.take(key as &dyn Place) else {
             return;
         };
         let last = last.map_or_else(|| Arc::clone(&kept.object), Arc::new);
@@ -272,21 +269,6 @@ impl<K: Object> State<K> {
             mailbox.put(key, before.map(Arc::clone), change.clone());
             true
         });
-    }
-
-    /// Keys of one namespace share its text with their neighbour.
-    fn share_namespace(&self, mut key: ObjectKey) -> ObjectKey {
-        let before = self.objects.range(..&key).next_back();
-        let after = || self.objects.range(&key..).next();
-        let same = [before, after()]
-            .into_iter()
-            .flatten()
-            .find(|(neighbour, _)| neighbour.namespace == key.namespace)
-            .map(|(neighbour, _)| neighbour.namespace.clone());
-        if let Some(namespace) = same {
-            key.namespace = namespace;
-        }
-        key
     }
 }
 

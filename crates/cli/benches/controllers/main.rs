@@ -30,6 +30,9 @@ use world::World;
 /// How many policies are made and removed to see how soon that is copied.
 const CHANGES: usize = 200;
 
+/// How long the process is left alone before its memory is looked at for the last time.
+const REST: Duration = Duration::from_secs(20);
+
 /// How many changes of pods are on their way at once.
 const WRITERS: usize = 32;
 
@@ -61,6 +64,10 @@ fn main() {
         "controllers_sync_resident {} MB",
         controllers.memory("VmRSS:")
     );
+    println!(
+        "controllers_sync_data {} MB",
+        controllers.memory("RssAnon:")
+    );
     println!("controllers_sync_peak {} MB", controllers.memory("VmHWM:"));
     match changes {
         None => runtime.block_on(latency(&world)),
@@ -69,6 +76,15 @@ fn main() {
     println!(
         "controllers_end_resident {} MB",
         controllers.memory("VmRSS:")
+    );
+    std::thread::sleep(REST);
+    println!(
+        "controllers_rest_resident {} MB",
+        controllers.memory("VmRSS:")
+    );
+    println!(
+        "controllers_rest_data {} MB",
+        controllers.memory("RssAnon:")
     );
     println!("controllers_cpu {:.1} s", controllers.cpu());
 }

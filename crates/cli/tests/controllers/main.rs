@@ -9,6 +9,7 @@
 mod copies;
 mod faults;
 mod leader;
+mod migration;
 mod nodes;
 mod program;
 mod settings;

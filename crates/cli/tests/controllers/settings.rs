@@ -44,6 +44,8 @@ fn settings_take_effect_at_once_and_are_told() {
     // Off: nothing happens any more. On again: what happened meanwhile is made up for.
     let mut settings = usual_settings();
     settings["spec"]["prometheusMetricsPort"] = metrics.into();
+    let profiles = free_port();
+    settings["spec"]["debugProfilePort"] = profiles.into();
     let controllers = settings["spec"]["controllers"].as_object_mut().unwrap();
     let policy = controllers.remove("policy").unwrap();
     site.store(&settings);
@@ -56,6 +58,19 @@ fn settings_take_effect_at_once_and_are_told() {
     assert!(eventually(
         || ask(metrics, "/metrics").starts_with("HTTP/1.1 200")
     ));
+    // Profiles are not offered, which is said.
+    assert_eq!(
+        program.said("debugProfilePort is set, but profiles are not served"),
+        1
+    );
+    assert_eq!(ask(profiles, "/debug/pprof/profile?seconds=1"), "");
+    let stored = site.stored(path).unwrap();
+    assert!(
+        stored["status"]["runningConfig"]
+            .get("debugProfilePort")
+            .is_none(),
+        "{stored}"
+    );
     site.policy("shop", "two", "client");
     site.kubectl(&["create", "namespace", "witness"]);
     site.await_stored("profiles/kns.witness", |_| true);

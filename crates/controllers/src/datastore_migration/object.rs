@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
+use k8s_openapi::ClusterResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tortie_api::meta::{Condition, Time};
+use tortie_operator::CustomKind;
 
 /// The only name that is acted on.
 pub(super) const NAME: &str = "v1-to-v3";
@@ -31,26 +34,39 @@ pub(super) struct DatastoreMigration {
     pub(super) status: Status,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// Asks for a move of all resources from crd.projectcalico.org/v1 to projectcalico.org/v3, and tells how far it has come.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("required" = ["type"]))]
 pub(super) struct Spec {
+    /// Which migration.
+    #[schemars(extend("enum" = [API_SERVER_TO_CRDS], "maxLength" = 64))]
     pub(super) r#type: String,
 }
 
 /// What is told. Written as a whole: what is not said is removed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Status {
+    /// How far it has come.
     pub(super) phase: Phase,
+    /// What is being done or waited for.
+    #[schemars(extend("maxLength" = 1024))]
     pub(super) message: String,
+    /// Since when nobody may write to the older group.
     pub(super) datastore_locked_at: Option<Time>,
+    /// Since when resources are copied.
     pub(super) started_at: Option<Time>,
+    /// When everything was done.
     pub(super) completed_at: Option<Time>,
+    /// How many resources were copied.
     pub(super) progress: Progress,
+    /// Conflicts and failures.
+    #[schemars(extend("maxItems" = 64))]
     pub(super) conditions: Vec<Condition>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(super) enum Phase {
     #[default]
     Pending,
@@ -61,31 +77,71 @@ pub(super) enum Phase {
     Failed,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 #[expect(
     clippy::struct_field_names,
     reason = "the names are those of the object"
 )]
 pub(super) struct Progress {
+    /// How many kinds there are.
+    #[schemars(with = "i32")]
     pub(super) total_types: usize,
+    /// How many kinds are done.
+    #[schemars(with = "i32")]
     pub(super) completed_types: usize,
+    /// Both, as in `5 / 21`.
+    #[schemars(extend("maxLength" = 64))]
     pub(super) type_progress: String,
+    /// The kind that is being copied.
+    #[schemars(extend("maxLength" = 253))]
     pub(super) current_type: String,
+    /// How many resources were looked at.
+    #[schemars(with = "i32")]
     pub(super) total: usize,
+    /// How many were copied.
+    #[schemars(with = "i32")]
     pub(super) migrated: usize,
+    /// How many were there already.
+    #[schemars(with = "i32")]
     pub(super) skipped: usize,
+    /// How many are there, but say something else.
+    #[schemars(with = "i32")]
     pub(super) conflicts: usize,
+    /// The same for each kind.
+    #[schemars(extend(
+        "maxItems" = 128,
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["kind"],
+    ))]
     pub(super) type_details: Vec<TypeProgress>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["kind"]))]
 pub(super) struct TypeProgress {
+    /// Which kind.
+    #[schemars(extend("maxLength" = 253))]
     pub(super) kind: String,
+    /// How many were copied.
+    #[schemars(with = "i32")]
     pub(super) migrated: usize,
+    /// How many were there already.
+    #[schemars(with = "i32")]
     pub(super) skipped: usize,
+    /// How many are there, but say something else.
+    #[schemars(with = "i32")]
     pub(super) conflicts: usize,
+}
+
+impl CustomKind for Spec {
+    const GROUP: &'static str = "migration.projectcalico.org";
+    const VERSION: &'static str = "v1";
+    const KIND: &'static str = "DatastoreMigration";
+    const PLURAL: &'static str = "datastoremigrations";
+    type Scope = ClusterResourceScope;
+    type Status = Status;
 }
 
 impl DatastoreMigration {
@@ -106,22 +162,22 @@ impl DatastoreMigration {
 
 impl kube::Resource for DatastoreMigration {
     type DynamicType = ();
-    type Scope = k8s_openapi::ClusterResourceScope;
+    type Scope = ClusterResourceScope;
 
     fn kind((): &()) -> Cow<'_, str> {
-        "DatastoreMigration".into()
+        Spec::KIND.into()
     }
 
     fn group((): &()) -> Cow<'_, str> {
-        "migration.projectcalico.org".into()
+        Spec::GROUP.into()
     }
 
     fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
+        Spec::VERSION.into()
     }
 
     fn plural((): &()) -> Cow<'_, str> {
-        "datastoremigrations".into()
+        Spec::PLURAL.into()
     }
 
     fn meta(&self) -> &ObjectMeta {

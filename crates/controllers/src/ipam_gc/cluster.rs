@@ -12,7 +12,7 @@ use kube::{Api, Client};
 use tortie_operator::{Cache, ObjectKey};
 
 use super::allocation::{Place, Tenant};
-use super::pod::CachedNode;
+use super::cached_node::CachedNode;
 use super::scan::View;
 
 /// How many requests for single pods are on their way at once.

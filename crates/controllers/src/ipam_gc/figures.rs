@@ -19,7 +19,8 @@ const UNKNOWN_NODE: &str = "unknown_node";
 /// Stands for the node of blocks that nobody owns.
 const NO_OWNER: &str = "no_affinity";
 
-type ByNode = BTreeMap<String, f64>;
+/// By names that are shared with all who have them.
+type ByNode = BTreeMap<Arc<str>, f64>;
 
 /// What is told about one pool.
 #[derive(Debug, Default, PartialEq)]
@@ -57,9 +58,10 @@ struct Shared {
 impl State {
     pub(super) fn figures(&self) -> Figures {
         let mut figures = Figures::default();
+        let [unknown, no_owner] = [UNKNOWN_NODE, NO_OWNER].map(Arc::<str>::from);
         let zeros = || -> ByNode {
             let nodes = self.nodes.keys();
-            nodes.map(|node| (node.to_string(), 0.0)).collect()
+            nodes.map(|node| (Arc::clone(node), 0.0)).collect()
         };
         for name in self.pools.names() {
             let pool = figures.pools.entry(name.to_owned()).or_default();
@@ -73,11 +75,11 @@ impl State {
         for (net, block) in &self.blocks {
             let pool = figures.pools.entry(self.pools.of_block(*net).to_owned());
             let pool = pool.or_default();
-            let owner = block.node.as_deref().unwrap_or(NO_OWNER);
+            let owner = block.node.as_ref().unwrap_or(&no_owner);
             count(&mut pool.blocks, owner);
             count(&mut figures.blocks, owner);
-            for allocation in block.allocations.values() {
-                let node = allocation.node.as_deref().unwrap_or(UNKNOWN_NODE);
+            for (_, allocation) in block.allocations.iter() {
+                let node = allocation.node.as_ref().unwrap_or(&unknown);
                 count(&mut pool.in_use, node);
                 if allocation.node.is_some() && allocation.node != block.node {
                     count(&mut pool.borrowed, node);
@@ -95,9 +97,8 @@ impl State {
             pool.reserved = Some(lossy(reserved.count_in(net)));
         }
         for (node, number) in self.counts_by_node() {
-            figures
-                .allocations
-                .insert(node.to_owned(), lossy(number as u128));
+            let number = lossy(number as u128);
+            figures.allocations.insert(Arc::clone(node), number);
         }
         figures
     }
@@ -121,7 +122,7 @@ impl Metrics {
         let mut shared = self.lock();
         let pool = state.pools.of_block(place.0).to_owned();
         let nodes = shared.reclaimed.entry(pool).or_default();
-        count(nodes, node.as_deref().unwrap_or(UNKNOWN_NODE));
+        count(nodes, &node.unwrap_or_else(|| UNKNOWN_NODE.into()));
     }
 
     /// A node is gone; what was reclaimed of it is told no more.
@@ -174,9 +175,11 @@ impl Collector for Metrics {
             MetricType::Counter,
             shared.reclaimed.iter(),
         )?;
-        let sizes = pools.iter().map(|(name, pool)| (name, pool.size));
+        let sizes = pools.iter().map(|(name, pool)| (name.as_str(), pool.size));
         text.one("ipam_ippool_size", "Addresses of the pool", "ippool", sizes)?;
-        let reserved = pools.iter().map(|(name, pool)| (name, pool.reserved));
+        let reserved = pools
+            .iter()
+            .map(|(name, pool)| (name.as_str(), pool.reserved));
         let help = "Addresses of the pool that an IPReservation covers";
         text.one("ipam_ippool_reserved", help, "ippool", reserved)?;
         let Figures {
@@ -198,7 +201,7 @@ impl Collector for Metrics {
             ),
             ("ipam_blocks_per_node", "Blocks", blocks),
         ] {
-            let values = values.iter().map(|(node, value)| (node, Some(*value)));
+            let values = values.iter().map(|(node, value)| (&**node, Some(*value)));
             text.one(name, help, "node", values)?;
         }
         Ok(())
@@ -221,7 +224,7 @@ impl Text<'_> {
         let mut family = self.encoder.encode_descriptor(name, help, None, kind)?;
         for (pool, nodes) in pools {
             for (node, value) in nodes {
-                let labels = [("ippool", pool.as_str()), ("node", node.as_str())];
+                let labels = [("ippool", pool.as_str()), ("node", &**node)];
                 family.encode_family(&labels)?.encode_gauge(value)?;
             }
         }
@@ -233,28 +236,21 @@ impl Text<'_> {
         name: &str,
         help: &str,
         label: &str,
-        values: impl Iterator<Item = (&'b String, Option<f64>)>,
+        values: impl Iterator<Item = (&'b str, Option<f64>)>,
     ) -> fmt::Result {
         let encoder = &mut self.encoder;
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for (of, value) in values {
             if let Some(value) = value {
-                family
-                    .encode_family(&[(label, of.as_str())])?
-                    .encode_gauge(&value)?;
+                family.encode_family(&[(label, of)])?.encode_gauge(&value)?;
             }
         }
         Ok(())
     }
 }
 
-fn count(nodes: &mut ByNode, node: &str) {
-    match nodes.get_mut(node) {
-        Some(number) => *number += 1.0,
-        None => {
-            nodes.insert(node.to_owned(), 1.0);
-        }
-    }
+fn count(nodes: &mut ByNode, node: &Arc<str>) {
+    *nodes.entry(Arc::clone(node)).or_default() += 1.0;
 }
 
 fn size(net: IpNet) -> f64 {

@@ -1,25 +1,9 @@
-//! Nodes, trimmed to what is asked of them, and whether a pod as the API server knows it uses an address.
+//! Whether a pod as the API server knows it uses an address.
 
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1 as core;
 use tortie_api::net::parse_cidr;
-use tortie_operator::trimmed;
-
-use crate::flannel;
-
-trimmed! {
-    /// A node of the cluster.
-    pub struct CachedNode: core::Node {}
-}
-
-impl CachedNode {
-    /// Whether it is on its way from flannel to here, so that its blocks must stay.
-    pub(super) fn is_migrating(&self) -> bool {
-        let network = self.metadata.labels.get(flannel::NETWORK_LABEL);
-        network.is_some_and(|network| network != flannel::CALICO)
-    }
-}
 
 /// Whether a pod uses an address that it was given on a node, as far as can be told: without certainty it does. `node` is
 /// what Kubernetes calls the node, if there is such a node.

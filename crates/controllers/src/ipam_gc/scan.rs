@@ -15,8 +15,9 @@ use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 
-use super::allocation::{Class, Place, Suspicion, Tenant};
-use super::pod::{self, CachedNode};
+use super::allocation::{Allocation, Class, Place, Suspicion, Tenant};
+use super::cached_node::CachedNode;
+use super::pod;
 use super::state::State;
 
 /// How long a virtual machine may be without any object in the cluster, as while it restarts or moves.
@@ -147,7 +148,8 @@ impl State {
             let Some(allocation) = self.allocation_mut(place) else {
                 continue;
             };
-            match &allocation.class {
+            let class = allocation.class();
+            match &class {
                 Class::Windows => continue,
                 Class::Other => {
                     is_free = false;
@@ -159,18 +161,13 @@ impl State {
                 }
                 Class::Pod(_) | Class::Machine(_) => {}
             }
-            if is_used(
-                &allocation.class,
-                place.1,
-                kubernetes.map(|name| &**name),
-                view,
-            ) {
+            if is_used(&class, place.1, kubernetes.map(|name| &**name), view) {
                 is_free = false;
                 self.acquit(place);
                 continue;
             }
             if exists {
-                let grace = grace.of(&allocation.class);
+                let grace = grace.of(&class);
                 allocation.suspicion = allocation.suspicion.grown(grace, now);
             } else {
                 allocation.suspicion = Suspicion::Confirmed;
@@ -197,9 +194,9 @@ impl State {
     pub(super) fn pods_to_confirm(&self) -> BTreeMap<Tenant, Vec<Place>> {
         let mut pods: BTreeMap<Tenant, Vec<Place>> = BTreeMap::new();
         for place in self.confirmed.keys() {
-            let class = self.allocation(*place).map(|allocation| &allocation.class);
+            let class = self.allocation(*place).map(Allocation::class);
             if let Some(Class::Pod(tenant)) = class {
-                pods.entry(tenant.clone()).or_default().push(*place);
+                pods.entry(tenant).or_default().push(*place);
             }
         }
         pods
@@ -229,20 +226,13 @@ impl State {
                 self.confirmed.remove(&place);
                 continue;
             };
-            let is_pod = matches!(allocation.class, Class::Pod(_));
-            if !is_pod && is_used(&allocation.class, place.1, node.as_deref(), view) {
+            let class = allocation.class();
+            let is_pod = matches!(class, Class::Pod(_));
+            if !is_pod && is_used(&class, place.1, node.as_deref(), view) {
                 self.acquit(place);
             }
         }
-        let is_releasable = |place: &&Place| {
-            self.allocation(**place)
-                .is_some_and(|allocation| self.is_leaked(&allocation.handle, doubtful))
-        };
-        self.confirmed
-            .keys()
-            .filter(is_releasable)
-            .copied()
-            .collect()
+        self.wholly_leaked(doubtful)
     }
 
     /// The blocks that their nodes have long had no use for. Every node keeps at least one.
@@ -300,10 +290,9 @@ impl State {
 
     /// Whether any address belongs to a virtual machine, so that these must be looked up.
     pub(super) fn has_machines(&self) -> bool {
-        let allocations = self.blocks.values().flat_map(|block| &block.allocations);
-        allocations
-            .map(|(_, allocation)| allocation)
-            .any(|allocation| matches!(allocation.class, Class::Machine(_)))
+        let blocks = self.blocks.values();
+        let mut allocations = blocks.flat_map(|block| block.allocations.iter());
+        allocations.any(|(_, allocation)| allocation.is_of_machine())
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the collector knows of blocks, addresses, nodes and pools, kept small and indexed by what it is asked for.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -10,17 +9,18 @@ use tortie_api::{ClusterInformation, IpamBlock, Node};
 use tortie_ipam::block::Block;
 use tortie_ipam::{Owner, OwnerKind};
 
-use super::allocation::{Allocation, Place, Suspicion};
+use super::allocation::{Allocation, Allocations, Place, Suspicion};
 use super::pools::Pools;
 use crate::pod::KUBERNETES;
+use crate::shared::share;
 
 /// Everything the collector remembers. Pure: events change it, and decisions are read off it.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) blocks: BTreeMap<IpNet, BlockState>,
-    by_node: HashMap<Arc<str>, HashSet<Place>>,
-    by_handle: HashMap<Arc<str>, Vec<Place>>,
-    blocks_of: HashMap<Arc<str>, BTreeSet<IpNet>>,
+    /// In which blocks each node has how many addresses.
+    by_node: HashMap<Arc<str>, Tally>,
+    blocks_of: HashMap<Arc<str>, Vec<IpNet>>,
     /// Calico's nodes, with what Kubernetes calls them; none for nodes that Kubernetes does not know.
     pub(super) nodes: HashMap<Arc<str>, Option<Arc<str>>>,
     /// Leaks, with what Kubernetes calls the node; none if the node is gone.
@@ -37,13 +37,46 @@ pub(super) struct State {
 pub(super) struct BlockState {
     /// The node that owns it.
     pub(super) node: Option<Arc<str>>,
-    pub(super) allocations: BTreeMap<IpAddr, Allocation>,
+    pub(super) allocations: Allocations,
     /// Whether no address is held or cooling down.
     pub(super) is_empty: bool,
     /// Since when it could be given up.
     pub(super) unused_since: Option<Timestamp>,
     /// When the first of the addresses that are cooling down was released.
     pub(super) cooling_since: Option<Timestamp>,
+}
+
+/// Numbers of addresses by block, in order of the blocks. Nearly always there is one.
+#[derive(Debug, Default)]
+struct Tally(Vec<(IpNet, usize)>);
+
+impl Tally {
+    fn find(&self, net: IpNet) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&net, |(net, _)| *net)
+    }
+
+    fn add(&mut self, net: IpNet) {
+        match self.find(net) {
+            Ok(index) => self.0[index].1 += 1,
+            Err(index) => {
+                self.0.reserve_exact(1);
+                self.0.insert(index, (net, 1));
+            }
+        }
+    }
+
+    fn subtract(&mut self, net: IpNet) {
+        if let Ok(index) = self.find(net) {
+            self.0[index].1 -= 1;
+            if self.0[index].1 == 0 {
+                self.0.remove(index);
+            }
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.0.iter().map(|(_, number)| number).sum()
+    }
 }
 
 // === impl State ===
@@ -53,7 +86,6 @@ impl State {
         Self {
             blocks: BTreeMap::new(),
             by_node: HashMap::new(),
-            by_handle: HashMap::new(),
             blocks_of: HashMap::new(),
             nodes: HashMap::new(),
             confirmed: BTreeMap::new(),
@@ -98,7 +130,7 @@ impl State {
         self.set_owner(net, None);
         self.pools.remove_block(net);
         if let Some(block) = self.blocks.remove(&net) {
-            for (address, allocation) in block.allocations {
+            for (address, allocation) in block.allocations.into_vec() {
                 self.unindex((net, address), &allocation);
             }
         }
@@ -107,7 +139,7 @@ impl State {
     /// Takes in one of Calico's nodes. Tells whether anything changed.
     pub(super) fn set_node(&mut self, node: &Node) -> bool {
         let name = Self::kubernetes_name(node);
-        let known = node.metadata.name.as_str().into();
+        let known = share(&node.metadata.name);
         self.nodes.insert(known, name.clone()) != Some(name)
     }
 
@@ -117,7 +149,7 @@ impl State {
         let kubernetes = references.iter().find(|to| to.orchestrator == KUBERNETES)?;
         Some(kubernetes.node_name.as_str())
             .filter(|name| !name.is_empty())
-            .map(Arc::from)
+            .map(share)
     }
 
     pub(super) fn remove_node(&mut self, name: &str) {
@@ -143,25 +175,34 @@ impl State {
     }
 
     pub(super) fn allocation(&self, (net, address): Place) -> Option<&Allocation> {
-        self.blocks.get(&net)?.allocations.get(&address)
+        self.blocks.get(&net)?.allocations.get(address)
     }
 
     pub(super) fn allocation_mut(&mut self, (net, address): Place) -> Option<&mut Allocation> {
-        self.blocks.get_mut(&net)?.allocations.get_mut(&address)
+        self.blocks.get_mut(&net)?.allocations.get_mut(address)
     }
 
     /// Where the addresses that were given on a node are.
     pub(super) fn places_on(&self, node: &str) -> Vec<Place> {
-        let places = self.by_node.get(node);
-        let mut places: Vec<Place> = places.into_iter().flatten().copied().collect();
-        places.sort_unstable();
+        let mut places = Vec::new();
+        for (net, _) in self
+            .by_node
+            .get(node)
+            .into_iter()
+            .flat_map(|tally| &tally.0)
+        {
+            let block = self.blocks.get(net).into_iter();
+            let allocations = block.flat_map(|block| block.allocations.iter());
+            let on_node = allocations.filter(|(_, known)| known.node.as_deref() == Some(node));
+            places.extend(on_node.map(|(address, _)| (*net, address)));
+        }
         places
     }
 
     /// How many addresses were given on each node.
-    pub(super) fn counts_by_node(&self) -> impl Iterator<Item = (&str, usize)> {
+    pub(super) fn counts_by_node(&self) -> impl Iterator<Item = (&Arc<str>, usize)> {
         let nodes = self.by_node.iter();
-        nodes.map(|(node, places)| (&**node, places.len()))
+        nodes.map(|(node, tally)| (node, tally.total()))
     }
 
     /// All nodes that own blocks or have addresses.
@@ -172,23 +213,33 @@ impl State {
 
     /// The blocks that a node owns.
     pub(super) fn blocks_of(&self, node: &str) -> Vec<IpNet> {
-        let blocks = self.blocks_of.get(node);
-        blocks.into_iter().flatten().copied().collect()
+        self.blocks_of.get(node).cloned().unwrap_or_default()
     }
 
     /// How many blocks a node owns.
     pub(super) fn count_blocks_of(&self, node: &str) -> usize {
-        self.blocks_of.get(node).map_or(0, BTreeSet::len)
+        self.blocks_of.get(node).map_or(0, Vec::len)
     }
 
-    /// Whether all addresses of a handle are leaks without a doubt.
-    pub(super) fn is_leaked(&self, handle: &str, doubtful: &HashSet<Place>) -> bool {
-        let mut places = self.by_handle.get(handle).into_iter().flatten();
-        places.all(|place| {
-            let allocation = self.allocation(*place);
-            !doubtful.contains(place)
-                && allocation.is_none_or(|known| known.suspicion == Suspicion::Confirmed)
-        })
+    /// Those of the leaks whose handles have nothing that is in use or in doubt.
+    pub(super) fn wholly_leaked(&self, doubtful: &HashSet<Place>) -> Vec<Place> {
+        let handle_of = |place: &Place| self.allocation(*place).map(Allocation::handle);
+        let mut handles: HashSet<&str> = self.confirmed.keys().filter_map(handle_of).collect();
+        if handles.is_empty() {
+            return Vec::new();
+        }
+        for (net, block) in &self.blocks {
+            for (address, allocation) in block.allocations.iter() {
+                let is_leaked = allocation.suspicion == Suspicion::Confirmed;
+                if !is_leaked || doubtful.contains(&(*net, address)) {
+                    handles.remove(allocation.handle());
+                }
+            }
+        }
+        let leaks = self.confirmed.keys().copied();
+        leaks
+            .filter(|place| handle_of(place).is_some_and(|handle| handles.contains(handle)))
+            .collect()
     }
 
     /// Notes that somebody uses an address after all.
@@ -202,14 +253,14 @@ impl State {
     /// Forgets an address that was released, before the datastore tells.
     pub(super) fn forget(&mut self, (net, address): Place) {
         let block = self.blocks.get_mut(&net);
-        if let Some(allocation) = block.and_then(|block| block.allocations.remove(&address)) {
+        if let Some(allocation) = block.and_then(|block| block.allocations.remove(address)) {
             self.unindex((net, address), &allocation);
         }
     }
 
     fn set_owner(&mut self, net: IpNet, owner: Option<Owner>) {
         let owner = owner.filter(|owner| owner.kind == OwnerKind::Host);
-        let node: Option<Arc<str>> = owner.map(|owner| owner.name.into());
+        let node: Option<Arc<str>> = owner.map(|owner| share(&owner.name));
         let before = self.blocks.get(&net).and_then(|block| block.node.clone());
         if before == node {
             return;
@@ -217,7 +268,7 @@ impl State {
         if let Some(before) = before {
             let blocks = self.blocks_of.entry(before);
             if let std::collections::hash_map::Entry::Occupied(mut blocks) = blocks {
-                blocks.get_mut().remove(&net);
+                blocks.get_mut().retain(|known| *known != net);
                 if blocks.get().is_empty() {
                     blocks.remove();
                 }
@@ -225,7 +276,10 @@ impl State {
         }
         if let Some(node) = &node {
             let blocks = self.blocks_of.entry(Arc::clone(node)).or_default();
-            blocks.insert(net);
+            if let Err(index) = blocks.binary_search(&net) {
+                blocks.reserve_exact(1);
+                blocks.insert(index, net);
+            }
             self.dirty.insert(Arc::clone(node));
         }
         let state = self.blocks.entry(net).or_default();
@@ -235,60 +289,48 @@ impl State {
 
     fn set_allocations(&mut self, net: IpNet, block: &Block) {
         let before = self.blocks.entry(net).or_default();
+        let node = before.node.clone();
         let mut before = std::mem::take(&mut before.allocations);
-        let mut after = BTreeMap::new();
+        let mut after = Vec::new();
         for (address, attributes) in block.allocations() {
             let sequence = block.sequence_of(address);
-            let Some(mut allocation) = Allocation::new(attributes, sequence) else {
+            let Some(allocation) = Allocation::new(attributes, sequence, node.as_ref()) else {
                 continue;
             };
-            match before.remove(&address) {
+            match before.remove(address) {
                 Some(known) if known.is_same(&allocation) => {
-                    after.insert(address, known);
+                    after.push((address, known));
                     continue;
                 }
                 Some(replaced) => self.unindex((net, address), &replaced),
                 None => {}
             }
-            self.index((net, address), &mut allocation);
-            after.insert(address, allocation);
+            self.index(net, &allocation);
+            after.push((address, allocation));
         }
-        for (address, gone) in before {
+        for (address, gone) in before.into_vec() {
             self.unindex((net, address), &gone);
         }
-        self.blocks.entry(net).or_default().allocations = after;
+        self.blocks.entry(net).or_default().allocations = Allocations::new(after);
     }
 
-    /// Files a new allocation, which shares its node's name with others.
-    fn index(&mut self, place: Place, allocation: &mut Allocation) {
-        let places = self.by_handle.entry(Arc::clone(&allocation.handle));
-        places.or_insert_with(|| Vec::with_capacity(1)).push(place);
-        let Some(node) = &mut allocation.node else {
-            return;
-        };
-        if let Some((known, _)) = self.by_node.get_key_value(node) {
-            *node = Arc::clone(known);
+    /// Files a new allocation.
+    fn index(&mut self, net: IpNet, allocation: &Allocation) {
+        if let Some(node) = &allocation.node {
+            self.by_node.entry(Arc::clone(node)).or_default().add(net);
+            self.dirty.insert(Arc::clone(node));
         }
-        let places = self.by_node.entry(Arc::clone(node)).or_default();
-        places.insert(place);
-        self.dirty.insert(Arc::clone(node));
     }
 
     fn unindex(&mut self, place: Place, allocation: &Allocation) {
         self.confirmed.remove(&place);
-        if let Some(places) = self.by_handle.get_mut(&allocation.handle) {
-            places.retain(|known| *known != place);
-            if places.is_empty() {
-                self.by_handle.remove(&allocation.handle);
-            }
-        }
         let Some(node) = &allocation.node else {
             return;
         };
         self.dirty.insert(Arc::clone(node));
-        if let Some(places) = self.by_node.get_mut(node) {
-            places.remove(&place);
-            if places.is_empty() {
+        if let Some(tally) = self.by_node.get_mut(node) {
+            tally.subtract(place.0);
+            if tally.0.is_empty() {
                 self.by_node.remove(node);
             }
         }

@@ -51,7 +51,7 @@ fn nothing_in_use_is_ever_released_and_all_else_is_in_the_end() {
         // What a pod has beside the address that it reports stays with it.
         for place in world.state.confirmed.keys() {
             let allocation = world.state.allocation(*place).expect("it is known");
-            assert!(handles.contains(&&*allocation.handle), "seed {seed}");
+            assert!(handles.contains(&allocation.handle()), "seed {seed}");
         }
     }
 }

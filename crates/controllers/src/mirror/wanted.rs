@@ -11,31 +11,31 @@ use tortie_store::{Error, Kind, Resource};
 
 use super::Mirrored;
 use crate::digest::Digest;
+use crate::packed::Packed;
 
 /// The resource that an object of Kubernetes stands for, in a fraction of the object's space.
 #[derive(Clone)]
 pub(crate) struct Wanted<M> {
-    namespace: Option<Box<str>>,
-    name: Box<str>,
-    version: Box<str>,
-    content: Option<(Digest, Box<str>)>,
+    /// Namespace, name and version; then what the resource is to say, as JSON.
+    texts: Packed<3>,
+    /// Of what the resource is to say; nothing if there is to be none.
+    digest: Option<Digest>,
     mirrored: PhantomData<M>,
 }
 
 impl<M> Wanted<M> {
     /// What the resource is to say, as JSON; nothing if there is to be none.
     pub(super) fn content(&self) -> Option<(Digest, &str)> {
-        let (digest, spec) = self.content.as_ref()?;
-        Some((*digest, spec))
+        Some((self.digest?, self.texts.tail()))
     }
 }
 
 impl<M> fmt::Debug for Wanted<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wanted")
-            .field("namespace", &self.namespace)
-            .field("name", &self.name)
-            .field("version", &self.version)
+            .field("namespace", &self.texts.head(0))
+            .field("name", &self.texts.head(1))
+            .field("version", &self.texts.head(2))
             .finish_non_exhaustive()
     }
 }
@@ -49,16 +49,15 @@ impl<'de, M: Mirrored> Deserialize<'de> for Wanted<M> {
         for problem in &converted.problems {
             tracing::warn!(controller = M::CONTROLLER, name, %problem, "Part of an object could not be converted");
         }
-        let content = converted.resource.map(|mut resource| {
+        let spec = converted.resource.map(|mut resource| {
             resource.set_defaults();
-            let spec = spec_of(&resource).to_string();
-            (Digest::of_bytes(spec.as_bytes()), spec.into_boxed_str())
+            spec_of(&resource).to_string()
         });
+        let namespace = meta.namespace.as_deref().unwrap_or_default();
+        let version = meta.resource_version.as_deref().unwrap_or_default();
         Ok(Self {
-            namespace: meta.namespace.as_deref().map(Box::from),
-            name: name.into(),
-            version: meta.resource_version.as_deref().unwrap_or_default().into(),
-            content,
+            digest: spec.as_ref().map(|spec| Digest::of_bytes(spec.as_bytes())),
+            texts: Packed::new([namespace, name, version], &spec.unwrap_or_default()),
             mirrored: PhantomData,
         })
     }
@@ -68,15 +67,15 @@ impl<M: Mirrored> Object for Wanted<M> {
     type Kind = M::Kube;
 
     fn name(&self) -> &str {
-        &self.name
+        self.texts.head(1)
     }
 
     fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
+        Some(self.texts.head(0)).filter(|namespace| !namespace.is_empty())
     }
 
     fn version(&self) -> &str {
-        &self.version
+        self.texts.head(2)
     }
 
     fn generation(&self) -> Option<i64> {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use futures::channel::mpsc::UnboundedReceiver;
 use k8s_openapi::api::core::v1::Node as KubernetesNode;
 use kube::Api;
-use tortie_api::Node;
-use tortie_operator::{Action, Cache, Controller, Failure, Manager, ObjectKey, Reconciler};
+use tortie_operator::{
+    Action, Cache, Controller, Failure, Manager, Object as _, ObjectKey, Reconciler,
+};
 use tortie_store::{Client, Error, Kind, Precondition};
 
-use super::{Names, kubernetes_name};
+use super::Names;
+use super::packed::PackedNode;
 use crate::follow::{Followed, store_key};
 use crate::ipam_gc::CachedNode;
 
@@ -17,7 +19,7 @@ pub(super) fn add(
     manager: &Manager,
     datastore: &Client,
     cluster: &kube::Client,
-    nodes: &Followed<Arc<Node>>,
+    nodes: &Followed<PackedNode>,
     names: &Arc<Names>,
     changed: UnboundedReceiver<ObjectKey>,
 ) {
@@ -29,7 +31,7 @@ pub(super) fn add(
     };
     let names = Arc::clone(names);
     let controller = Controller::builder("NodeDeletion", manager)
-        .watches::<CachedNode>(move |node| names.of(&node.metadata.name).into_iter().collect())
+        .watches::<CachedNode>(move |node| names.of(node.name()).into_iter().collect())
         .when(|_, new| new.is_none())
         .source(changed)
         .reconciler(deletion);
@@ -37,7 +39,7 @@ pub(super) fn add(
 }
 
 struct Deletion {
-    nodes: Followed<Arc<Node>>,
+    nodes: Followed<PackedNode>,
     kube_nodes: Cache<CachedNode>,
     client: Client,
     api: Api<KubernetesNode>,
@@ -52,14 +54,18 @@ impl Reconciler for Deletion {
             return Ok(Action::Done);
         };
         // Nodes that are not Kubernetes' are somebody else's business.
-        let Some(name) = kubernetes_name(&node) else {
+        let Some(name) = node.kubernetes_name() else {
             return Ok(Action::Done);
         };
-        if self.kube_nodes.get(&ObjectKey::cluster(name)).is_some() {
+        if self
+            .kube_nodes
+            .get(&ObjectKey::cluster(name.as_str()))
+            .is_some()
+        {
             return Ok(Action::Done);
         }
         // It may have been made a moment ago.
-        if self.api.get_metadata_opt(name).await?.is_some() {
+        if self.api.get_metadata_opt(&name).await?.is_some() {
             return Ok(Action::Done);
         }
         tracing::info!(node = %key, "Deleting Calico node whose Kubernetes node is gone");

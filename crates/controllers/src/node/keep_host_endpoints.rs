@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::channel::mpsc::UnboundedReceiver;
-use tortie_api::{HostEndpoint, Node};
+use tortie_api::HostEndpoint;
 use tortie_operator::{Action, Controller, Failure, Manager, ObjectKey, Reconciler};
 use tortie_store::{Client, Error, Key, Kind, Precondition, Query, Resource};
 
 use super::PERIOD;
 use super::host_endpoints::{CREATED_BY, CREATOR, wanted};
+use super::packed::PackedNode;
 use crate::digest::Digest;
 use crate::follow::{Change, Followed, Follower, Keys};
 use crate::identity;
@@ -21,7 +22,7 @@ const WORKERS: usize = 16;
 pub(super) fn add(
     manager: &Manager,
     datastore: &Client,
-    nodes: &Followed<Arc<Node>>,
+    nodes: &Followed<PackedNode>,
     settings: HostEndpointSettings,
     keys: Keys,
     changed: UnboundedReceiver<ObjectKey>,
@@ -43,7 +44,7 @@ pub(super) fn add(
             let (key, old, new) = match change {
                 Change::Set { key, old, new } => (key, old, Some(new)),
                 Change::Gone { key, old } => (key, old, None),
-                Change::Compared => {
+                Change::Compared { .. } => {
                     for node in index.nodes() {
                         keys.add(ObjectKey::cluster(node));
                     }
@@ -115,7 +116,7 @@ impl ByNode {
 }
 
 struct Keeper {
-    nodes: Followed<Arc<Node>>,
+    nodes: Followed<PackedNode>,
     followed: Followed<Own>,
     by_node: Arc<ByNode>,
     client: Client,
@@ -131,7 +132,7 @@ impl Reconciler for Keeper {
         self.followed.wait_synced().await;
         let node = self.nodes.get(key);
         let wanted = node
-            .map(|node| wanted(&node, &self.settings))
+            .map(|node| wanted(&node.unpack(), &self.settings))
             .unwrap_or_default();
         for reason in &wanted.unusable {
             tracing::error!(node = %key, reason, "A template of host endpoints cannot be used");

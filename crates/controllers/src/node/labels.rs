@@ -6,10 +6,11 @@ use std::sync::Arc;
 use futures::channel::mpsc::UnboundedReceiver;
 use tortie_api::Node;
 use tortie_operator::{
-    Action, Cache, Controller, Failure, Manager, ObjectKey, Reconciler, labels_changed,
+    Action, Cache, Controller, Failure, Manager, Object as _, ObjectKey, Reconciler, labels_changed,
 };
 use tortie_store::{Client, Error, Kind, Resource};
 
+use super::packed::PackedNode;
 use super::{COPIED_LABELS, Names, kubernetes_name};
 use crate::follow::{Followed, store_key};
 use crate::identity;
@@ -20,7 +21,7 @@ const WORKERS: usize = 16;
 pub(super) fn add(
     manager: &Manager,
     datastore: &Client,
-    nodes: &Followed<Arc<Node>>,
+    nodes: &Followed<PackedNode>,
     names: &Arc<Names>,
     changed: UnboundedReceiver<ObjectKey>,
 ) {
@@ -31,7 +32,7 @@ pub(super) fn add(
     };
     let names = Arc::clone(names);
     let controller = Controller::builder("NodeLabels", manager)
-        .watches::<CachedNode>(move |node| names.of(&node.metadata.name).into_iter().collect())
+        .watches::<CachedNode>(move |node| names.of(node.name()).into_iter().collect())
         .when(labels_changed())
         .source(changed)
         .workers(WORKERS)
@@ -40,7 +41,7 @@ pub(super) fn add(
 }
 
 struct Labels {
-    nodes: Followed<Arc<Node>>,
+    nodes: Followed<PackedNode>,
     kube_nodes: Cache<CachedNode>,
     client: Client,
 }
@@ -50,7 +51,7 @@ impl Reconciler for Labels {
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Action, Failure> {
         self.nodes.wait_synced().await;
-        let Some(node) = self.nodes.get(key) else {
+        let Some(mut node) = self.nodes.get(key).map(|node| node.unpack()) else {
             return Ok(Action::Done);
         };
         let kube_node =
@@ -58,8 +59,12 @@ impl Reconciler for Labels {
         let Some(kube_node) = kube_node else {
             return Ok(Action::Done);
         };
-        let wanted: BTreeMap<&str, &str> = kube_node.metadata.labels.iter().collect();
-        if !copy(&wanted, &mut Node::clone(&node)) {
+        let labels = kube_node.labels();
+        let wanted = labels
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        if !copy(&wanted, &mut node) {
             return Ok(Action::Done);
         }
         let at = store_key(Kind::Node, key);

@@ -14,8 +14,8 @@ use crate::policy::Policies;
 use crate::profiles::{Namespaces, ServiceAccounts};
 use crate::settings::{Mirroring, NodeSettings, Settings};
 use crate::{
-    compaction, datastore_migration, ip_pool, ipam_gc, load_balancer, node, policy_names, tier,
-    workload_endpoint,
+    compaction, datastore_migration, ip_pool, ipam_gc, load_balancer, memory, node, policy_names,
+    tier, workload_endpoint,
 };
 
 /// Adds the controllers that are on to a manager. `restart` is told when the process has to start anew.
@@ -25,6 +25,10 @@ pub(super) fn add(
     settings: &Settings,
     restart: &Arc<Notify>,
 ) {
+    manager.run_always("memory", async {
+        memory::give_back().await;
+        Ok(())
+    });
     let datastore = &options.client;
     add_mirror::<Policies>(manager, datastore, settings.policy);
     add_mirror::<Namespaces>(manager, datastore, settings.namespace);

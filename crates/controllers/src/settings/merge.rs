@@ -45,7 +45,7 @@ pub fn resolve(
         environment_vars.insert("DATASTORE_TYPE".into(), "kubernetes".into());
     }
     let status = KubeControllersConfigurationStatus {
-        running_config: Some(running_config(&settings, spec)),
+        running_config: Some(running_config(&settings)),
         environment_vars,
     };
     Ok(Resolved {
@@ -183,6 +183,7 @@ impl Merge<'_> {
             compaction_period: Some(compaction_period).filter(|period| !period.is_zero()),
             health_checks,
             metrics_port: Some(metrics_port).filter(|port| *port != 0),
+            profile_port: spec.debug_profile_port.filter(|port| *port != 0),
             policy: policy.filter(|_| is_own),
             namespace: namespace.filter(|_| is_own),
             service_account: service_account.filter(|_| is_own),
@@ -279,10 +280,7 @@ fn on_off(text: &str) -> Option<bool> {
 }
 
 /// The settings in the form of the resource.
-fn running_config(
-    settings: &Settings,
-    spec: &KubeControllersConfigurationSpec,
-) -> KubeControllersConfigurationSpec {
+fn running_config(settings: &Settings) -> KubeControllersConfigurationSpec {
     let switch = |on: bool| if on { "Enabled" } else { "Disabled" }.to_owned();
     let period = |mirroring: &Mirroring| Some(go_duration(mirroring.period.unwrap_or_default()));
     KubeControllersConfigurationSpec {
@@ -292,7 +290,8 @@ fn running_config(
             settings.compaction_period.unwrap_or_default(),
         )),
         prometheus_metrics_port: Some(i64::from(settings.metrics_port.unwrap_or_default())),
-        debug_profile_port: spec.debug_profile_port,
+        // Nothing is served there.
+        debug_profile_port: None,
         controllers: ControllersConfig {
             node: settings.node.as_ref().map(|node| NodeControllerConfig {
                 reconciler_period: None,

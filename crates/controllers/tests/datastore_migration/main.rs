@@ -43,7 +43,7 @@ impl Site {
             server,
         };
         site.apply(&crd::manifests(Group::V1));
-        site.apply(&[definition(), aggregated()]);
+        site.apply(&[datastore_migration::definition().unwrap(), aggregated()]);
         site.apply(&crd::manifests(Group::V3));
         site.kubectl("wait crd --all --for=condition=Established --timeout=60s");
         site.kubectl("create namespace shop");
@@ -154,21 +154,6 @@ async fn specs(store: &Arc<dyn Store>) -> BTreeMap<Key, Value> {
         }
     }
     specs
-}
-
-fn definition() -> Value {
-    let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": { "name": "datastoremigrations.migration.projectcalico.org" },
-        "spec": {
-            "group": "migration.projectcalico.org", "scope": "Cluster",
-            "names": { "kind": "DatastoreMigration", "listKind": "DatastoreMigrationList",
-                "plural": "datastoremigrations", "singular": "datastoremigration" },
-            "versions": [{ "name": "v1", "served": true, "storage": true, "subresources": { "status": {} },
-                "schema": { "openAPIV3Schema": open } }],
-        },
-    })
 }
 
 fn aggregated() -> Value {

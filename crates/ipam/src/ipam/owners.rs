@@ -24,6 +24,9 @@ const MAX_HANDLE: usize = 128;
 /// Longer beginnings leave no room for all of a hash behind them.
 const MAX_PREFIX: usize = MAX_HANDLE - 44;
 
+/// What the handles of machines have between network and machine.
+pub(crate) const MACHINE_MARK: &str = ".vmi.";
+
 /// The network of machines of which none is told.
 const DEFAULT_NETWORK: &str = "k8s-pod-network";
 
@@ -42,11 +45,21 @@ pub fn machine_handle(network: &str, namespace: &str, machine: &str) -> String {
         "" => DEFAULT_NETWORK,
         network => network,
     };
-    let (prefix, suffix) = (format!("{network}.vmi."), format!("{namespace}.{machine}"));
+    let (prefix, suffix) = (
+        format!("{network}{MACHINE_MARK}"),
+        format!("{namespace}.{machine}"),
+    );
     if prefix.len() > MAX_PREFIX {
         return length_limited_id("", &format!("{prefix}{suffix}"), MAX_HANDLE);
     }
     length_limited_id(&prefix, &suffix, MAX_HANDLE)
+}
+
+/// The namespace and the name of the machine whose handle this is. None if it is another's, or was shortened.
+pub fn machine_of_handle(handle: &str) -> Option<(&str, &str)> {
+    let (_, machine) = handle.split_once(MACHINE_MARK)?;
+    let (namespace, name) = machine.split_once('.')?;
+    (!namespace.is_empty() && !namespace.starts_with('_')).then_some((namespace, name))
 }
 
 impl AddressOwners {
@@ -237,12 +250,16 @@ mod tests {
         let handle = machine_handle("", "ns1", "vm1");
         assert_eq!(handle, "k8s-pod-network.vmi.ns1.vm1");
         assert_eq!(machine_handle("net", "ns", "vm.1"), "net.vmi.ns.vm.1");
+        assert_eq!(machine_of_handle(&handle), Some(("ns1", "vm1")));
+        assert_eq!(machine_of_handle("net.vmi.ns.vm.1"), Some(("ns", "vm.1")));
+        assert_eq!(machine_of_handle("net.0123abcd"), None);
         let long = "x".repeat(200);
         let hashed = machine_handle("net", "ns", &long);
         assert!(
             hashed.starts_with("net.vmi._") && hashed.len() <= 128,
             "{hashed}"
         );
+        assert_eq!(machine_of_handle(&hashed), None);
         assert_ne!(hashed, machine_handle("net", "ns2", &long));
         for length in [80, 84, 120, 128, 500] {
             let network = "n".repeat(length);

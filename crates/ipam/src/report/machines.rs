@@ -7,11 +7,8 @@ use tortie_api::ipam_block::AllocationAttribute;
 
 use super::{Inhabitants, Loaded, State};
 use crate::block::{Block, handle_of};
-use crate::ipam::machine_handle;
+use crate::ipam::{MACHINE_MARK, machine_handle};
 use crate::request::attribute;
-
-/// What the handles of machines have between network and machine.
-const MARK: &str = ".vmi.";
 
 /// Whether the machine that has an address is there, although no workload uses it. None if it is not a machine's.
 pub(super) fn absence(held: &AllocationAttribute, inhabitants: &Inhabitants) -> Option<State> {
@@ -24,7 +21,7 @@ pub(super) fn absence(held: &AllocationAttribute, inhabitants: &Inhabitants) -> 
     });
     let handle = handle_of(held).unwrap_or_default();
     // After its last pod went, only the handle tells whose an address is.
-    let is_bare = owners.iter().all(|facts| facts.is_empty()) && handle.contains(MARK);
+    let is_bare = owners.iter().all(|facts| facts.is_empty()) && handle.contains(MACHINE_MARK);
     if named.is_none() && !is_bare {
         return None;
     }
@@ -49,7 +46,7 @@ pub(super) fn absence(held: &AllocationAttribute, inhabitants: &Inhabitants) -> 
 
 /// Whether a handle is that of a machine, in whatever network.
 fn is_handle_of(handle: &str, namespace: &str, name: &str) -> bool {
-    let mut marks = handle.match_indices(MARK);
+    let mut marks = handle.match_indices(MACHINE_MARK);
     marks.any(|(at, _)| machine_handle(&handle[..at], namespace, name) == handle)
 }
 

@@ -108,7 +108,7 @@ proptest! {
                         2 => state.delete(&key(&name), None),
                         _ => {
                             // A list in which one object is missing.
-                            let there: Vec<_> = state.objects.values().map(|k| k.object.as_ref().clone()).collect();
+                            let there: Vec<_> = state.objects.iter().map(|k| k.object.as_ref().clone()).collect();
                             state.begin_list();
                             for object in there.into_iter().filter(|o| o.name() != name) {
                                 state.apply(object);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1 as core;
+use serde_json::json;
 use tortie_api::node::OrchRef;
 use tortie_api::{IpamBlock, Node};
 use tortie_ipam::block::Block;
@@ -15,7 +16,7 @@ use tortie_ipam::{Holder, Owner, attribute};
 use tortie_testkit::Random;
 
 use super::super::allocation::{Place, Tenant};
-use super::super::pod::CachedNode;
+use super::super::cached_node::CachedNode;
 use super::super::scan::{Grace, Lookup, View};
 use super::super::state::State;
 use crate::pod::Pod;
@@ -58,7 +59,9 @@ impl View for Seen {
     }
 
     fn node(&self, name: &str) -> Option<Arc<CachedNode>> {
-        self.nodes.contains(name).then(Arc::default)
+        let node = json!({"metadata": {"name": name}});
+        let node = || Arc::new(serde_json::from_value(node).unwrap());
+        self.nodes.contains(name).then(node)
     }
 
     fn has_machine(&self, _: &Tenant) -> Option<bool> {

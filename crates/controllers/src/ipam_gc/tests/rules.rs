@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tortie_api::{ClusterInformation, IpPool, IpReservation, IpamBlock};
 
 use super::super::allocation::Tenant;
-use super::super::pod::{CachedNode, uses};
+use super::super::cached_node::CachedNode;
+use super::super::pod::uses;
 use super::super::scan::{Grace, Lookup, View};
 use super::super::state::State;
 
@@ -234,6 +235,19 @@ fn addresses_of_unknown_origin_stay_and_keep_their_node() {
     state.set_block(block("10.0.0.0/29", "n1", &[windows]));
     let (gone, released) = look(&mut state, &nobody, FIFTEEN, 1);
     assert_eq!((gone.len(), released.len()), (1, 0));
+}
+
+#[test]
+fn a_virtual_machine_that_is_stopped_keeps_its_address_until_it_is_deleted() {
+    let mut state = state_of(&[holder("net.vmi.default.vm", &json!({}))]);
+    let mut cluster = cluster(&["n1"]);
+    cluster.machines = Some(["vm".to_owned()].into());
+    look(&mut state, &cluster, FIFTEEN, 0);
+    assert!(look(&mut state, &cluster, FIFTEEN, 100).1.is_empty());
+    cluster.machines = Some(BTreeSet::new());
+    look(&mut state, &cluster, FIFTEEN, 100);
+    assert!(look(&mut state, &cluster, FIFTEEN, 110).1.is_empty());
+    assert_eq!(look(&mut state, &cluster, FIFTEEN, 116).1, ["10.0.0.0"]);
 }
 
 #[test]
