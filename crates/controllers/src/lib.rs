@@ -26,6 +26,7 @@ mod identity;
 pub mod ip_pool;
 pub mod ipam_gc;
 pub mod load_balancer;
+mod machines;
 mod memory;
 mod mirror;
 mod node;
@@ -40,5 +41,6 @@ mod shared;
 pub mod tier;
 mod workload_endpoint;
 
+pub use machines::list_machines;
 pub use process::{Backend, Error, Options, own_namespace, run};
 pub use tortie_operator::LeaderElection;

@@ -4,7 +4,6 @@ mod belongings;
 mod check;
 mod configure;
 mod inhabitants;
-mod machines;
 mod release;
 mod report_file;
 mod show;

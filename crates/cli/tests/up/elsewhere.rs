@@ -1,28 +1,16 @@
 //! With a datastore that is elsewhere: etcd, or a cluster of Kubernetes.
 
-use std::net::IpAddr;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tortie_testkit::net::Node;
 use tortie_testkit::{Etcd, KubeApiServer};
 
-use crate::server::{NODE, Up, success};
+use crate::server::{NODE, Up, node, success};
 
 /// How soon something has to be so.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A node with an address, as it has in a data centre.
-fn node() -> Node {
-    let mut node = Node::new().unwrap();
-    let uplink = node.socket().link("uplink").unwrap().unwrap().index;
-    let address: IpAddr = "192.0.2.1".parse().unwrap();
-    let add = |batch: &mut tortie_kernel::route::Batch| batch.add_address(uplink, address.into());
-    node.socket().execute(add).unwrap();
-    node
-}
 
 fn ruleset(up: &Up) -> String {
     let mut command = Command::new("nft");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tortie_testkit::cni::{Call, Runtime, path};
 use tortie_testkit::net::{Dialogue, Namespace, Node};
 
-use crate::server::{NODE, Up};
+use crate::server::{NODE, Up, node};
 
 /// How soon a change has to be in force.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -33,12 +33,7 @@ struct Pod {
 
 impl Site {
     fn new() -> Self {
-        let mut node = Node::new().unwrap();
-        let uplink = node.socket().link("uplink").unwrap().unwrap().index;
-        let address: IpAddr = "192.0.2.1".parse().unwrap();
-        let add =
-            |batch: &mut tortie_kernel::route::Batch| batch.add_address(uplink, address.into());
-        node.socket().execute(add).unwrap();
+        let node = node();
         let binary = Path::new(env!("CARGO_BIN_EXE_tortie"));
         let runtime = Runtime::new(node.namespace(), binary).unwrap();
         let up = Up::everything(node.namespace());

@@ -1,6 +1,7 @@
 //! `tortie up` on a data folder of its own, and what clients of it need.
 
 use std::io::Write as _;
+use std::net::IpAddr;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +11,7 @@ use std::{fs, thread};
 use serde_json::Value;
 use tempfile::TempDir;
 use tortie_testkit::Output;
-use tortie_testkit::net::Namespace;
+use tortie_testkit::net::{Namespace, Node};
 
 /// The name of the node.
 pub(crate) const NODE: &str = "n1";
@@ -337,6 +338,16 @@ impl Place {
     fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
+}
+
+/// A node with an address, as it has in a data centre.
+pub(crate) fn node() -> Node {
+    let mut node = Node::new().unwrap();
+    let uplink = node.socket().link("uplink").unwrap().unwrap().index;
+    let address: IpAddr = "192.0.2.1".parse().unwrap();
+    let add = |batch: &mut tortie_kernel::route::Batch| batch.add_address(uplink, address.into());
+    node.socket().execute(add).unwrap();
+    node
 }
 
 /// The output of something that must succeed.

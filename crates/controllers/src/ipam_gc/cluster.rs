@@ -6,14 +6,14 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ApiResource, DynamicObject, ListParams};
-use kube::core::GroupVersionKind;
+use kube::api::ListParams;
 use kube::{Api, Client};
 use tortie_operator::{Cache, ObjectKey};
 
 use super::allocation::{Place, Tenant};
 use super::cached_node::CachedNode;
 use super::scan::View;
+use crate::machines::list_machines;
 
 /// How many requests for single pods are on their way at once.
 const CONCURRENT: usize = 16;
@@ -87,40 +87,13 @@ impl Cluster {
 
     /// The virtual machines, and instances that belong to none; nothing if that cannot be told.
     pub(super) async fn machines(&self) -> Option<HashSet<Tenant>> {
-        let mut found = HashSet::new();
-        for (kind, plural) in [
-            ("VirtualMachine", "virtualmachines"),
-            ("VirtualMachineInstance", "virtualmachineinstances"),
-        ] {
-            let kind = GroupVersionKind::gvk("kubevirt.io", "v1", kind);
-            let resource = ApiResource::from_gvk_with_plural(&kind, plural);
-            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
-            let mut parameters = ListParams::default().limit(PAGE);
-            loop {
-                let page = match api.list_metadata(&parameters).await {
-                    Ok(page) => page,
-                    Err(error) => {
-                        let error = &error as &dyn std::error::Error;
-                        tracing::debug!(error, "Virtual machines cannot be listed");
-                        return None;
-                    }
-                };
-                for machine in page.items {
-                    let owners = machine.metadata.owner_references.unwrap_or_default();
-                    if owners.iter().any(|owner| owner.kind == "VirtualMachine") {
-                        continue;
-                    }
-                    let namespace = machine.metadata.namespace.unwrap_or_default();
-                    let name = machine.metadata.name.unwrap_or_default();
-                    found.insert(Tenant::new(&namespace, &name));
-                }
-                match page.metadata.continue_.filter(|next| !next.is_empty()) {
-                    Some(next) => parameters.continue_token = Some(next),
-                    None => break,
-                }
-            }
-        }
-        Some(found)
+        let machines = list_machines(&self.client).await?;
+        let tenants = machines.iter();
+        Some(
+            tenants
+                .map(|(namespace, name)| Tenant::new(namespace, name))
+                .collect(),
+        )
     }
 }
 

@@ -20,6 +20,23 @@ async fn assign(ipam: &Ipam, handle: &str) {
     assert_eq!(assigned.v4.addresses.len(), 1);
 }
 
+/// One host, and one pool with blocks of this size.
+async fn one_host(block_size: u8) -> (Arc<Gate>, Ipam) {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let pool = json!({ "cidr": "10.0.0.0/22", "blockSize": block_size });
+    for (kind, name, spec) in [
+        (Kind::Node, HOSTS[0], json!({})),
+        (Kind::IpPool, "pool", pool),
+    ] {
+        let object = json!({ "metadata": { "name": name }, "spec": spec });
+        let resource = Resource::decode_stored(kind, &object).unwrap();
+        store.create(resource).await.unwrap();
+    }
+    let gate = Arc::new(Gate::new(store, true, usize::MAX));
+    let ipam = Ipam::new(Arc::<Gate>::clone(&gate));
+    (gate, ipam)
+}
+
 /// An allocation and a release by a process that has done so before are one write each; a new process reads six objects
 /// and lists, the first five of them at once, and writes once.
 #[tokio::test]
@@ -48,21 +65,7 @@ async fn a_warm_process_asks_once_and_a_new_one_seven_times() {
 /// full, and the next candidates are asked for at once; then block, claim, handle and address are one write.
 #[tokio::test]
 async fn the_next_block_costs_four_requests() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let create = async |kind: Kind, name: &str, spec: serde_json::Value| {
-        let object = json!({ "metadata": { "name": name }, "spec": spec });
-        let resource = Resource::decode_stored(kind, &object).unwrap();
-        store.create(resource).await.unwrap();
-    };
-    create(Kind::Node, HOSTS[0], json!({})).await;
-    create(
-        Kind::IpPool,
-        "pool",
-        json!({ "cidr": "10.0.0.0/22", "blockSize": 30 }),
-    )
-    .await;
-    let gate = Arc::new(Gate::new(Arc::clone(&store), true, usize::MAX));
-    let ipam = Ipam::new(Arc::<Gate>::clone(&gate));
+    let (gate, ipam) = one_host(30).await;
     for number in 0..20 {
         let before = gate.passed();
         assign(&ipam, &format!("h{number}")).await;
@@ -91,21 +94,7 @@ async fn the_next_block_costs_four_requests() {
 /// that claims it.
 #[tokio::test]
 async fn all_who_wait_for_a_block_cost_no_more_than_one() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let create = async |kind: Kind, name: &str, spec: serde_json::Value| {
-        let object = json!({ "metadata": { "name": name }, "spec": spec });
-        let resource = Resource::decode_stored(kind, &object).unwrap();
-        store.create(resource).await.unwrap();
-    };
-    create(Kind::Node, HOSTS[0], json!({})).await;
-    create(
-        Kind::IpPool,
-        "pool",
-        json!({ "cidr": "10.0.0.0/22", "blockSize": 26 }),
-    )
-    .await;
-    let gate = Arc::new(Gate::new(Arc::clone(&store), true, usize::MAX));
-    let ipam = Ipam::new(Arc::<Gate>::clone(&gate));
+    let (gate, ipam) = one_host(26).await;
     for number in 0..64 {
         assign(&ipam, &format!("h{number}")).await;
     }

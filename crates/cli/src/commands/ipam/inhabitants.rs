@@ -9,11 +9,11 @@ use kube::Api;
 use kube::api::ListParams;
 use tortie_api::net::{Cidr, parse_cidr_or_ip};
 use tortie_api::{Kind, Node, Resource, WorkloadEndpoint};
+use tortie_controllers::list_machines;
 use tortie_ipam::report::{Inhabitants, Workload};
 use tortie_store::Query;
 
 use super::Addresses;
-use super::machines::machines;
 
 impl Addresses {
     /// Who lives in the cluster.
@@ -23,7 +23,7 @@ impl Addresses {
             async { Ok(self.client.list(&workloads).await?) },
             async { Ok(self.client.list(&nodes).await?) },
             self.services(),
-            async { Ok(machines(self.cluster.as_ref()).await) },
+            async { Ok(self.machines().await) },
         )?;
         if let Some(invalid) = workloads.invalid.iter().chain(&nodes.invalid).next() {
             // Whoever cannot be read may use any address.
@@ -47,6 +47,11 @@ impl Addresses {
             services,
             machines,
         })
+    }
+
+    /// The virtual machines; none if nobody can be asked.
+    async fn machines(&self) -> Option<BTreeSet<(String, String)>> {
+        list_machines(self.cluster.as_ref()?).await
     }
 
     /// The addresses of load balancers; none if nobody can be asked.

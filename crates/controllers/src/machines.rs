@@ -11,8 +11,7 @@ const PAGE: u32 = 500;
 
 /// The virtual machines, and instances that belong to none, by namespace and name. None if these cannot be listed, as
 /// where there are no such kinds.
-pub(super) async fn machines(cluster: Option<&kube::Client>) -> Option<BTreeSet<(String, String)>> {
-    let cluster = cluster?;
+pub async fn list_machines(cluster: &kube::Client) -> Option<BTreeSet<(String, String)>> {
     let mut found = BTreeSet::new();
     for (kind, plural) in [
         ("VirtualMachine", "virtualmachines"),
