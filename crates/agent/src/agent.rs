@@ -10,11 +10,11 @@ use tokio::runtime::Handle;
 use tortie_kernel::poll::Waker;
 use tortie_store::Store;
 
-use crate::config::{Config, Resolved, Sources, resolve};
 use crate::derive::TooFewMarks;
+use crate::health::Health;
+use crate::last_good::LastGood;
 use crate::metrics::Metrics;
 use crate::node::{End, Node};
-use crate::server::Health;
 
 /// What an agent is started with.
 pub struct Options {
@@ -126,16 +126,17 @@ impl Agent {
 
     /// Runs until it is stopped, on the calling thread.
     pub fn run(self) -> Result<(), Error> {
-        let mut sources = Sources {
-            environment: self.options.environment.clone(),
-            file: self.options.file.clone(),
-            ..Sources::default()
-        };
+        let options = &self.options;
+        let mut last_good = LastGood::new(options.environment.clone(), options.file.clone())?;
         loop {
-            let resolved = resolve(&sources);
-            let config = usable(&resolved)?;
-            let node = Node::start(&self, config)?;
-            match node.run(&self, &mut sources)? {
+            let node = match Node::start(&self, last_good.config().clone()) {
+                Ok(node) => node,
+                Err(error) => {
+                    last_good.revert(error)?;
+                    continue;
+                }
+            };
+            match node.run(&self, &mut last_good)? {
                 End::Stopped => return Ok(()),
                 End::Restart => {
                     tracing::info!("the configuration changed; starting again with the new one");
@@ -147,20 +148,4 @@ impl Agent {
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Acquire)
     }
-}
-
-/// The configuration, unless something in it must not be guessed.
-pub(crate) fn usable(resolved: &Resolved) -> Result<Config, Error> {
-    let mut fatal = Vec::new();
-    for problem in &resolved.problems {
-        if problem.fatal {
-            fatal.push(problem.to_string());
-        } else {
-            tracing::warn!("{problem}");
-        }
-    }
-    if !fatal.is_empty() {
-        return Err(Error::Configuration(fatal.join("\n")));
-    }
-    Ok(resolved.config.clone())
 }

@@ -23,7 +23,7 @@ const NEEDED_MARKS: u32 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{parameter}: {mask:#010x} has {} bits, and rules need {NEEDED_MARKS}", mask.count_ones())]
 pub struct TooFewMarks {
-    parameter: &'static str,
+    pub(crate) parameter: &'static str,
     mask: u32,
 }
 

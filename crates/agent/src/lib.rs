@@ -6,8 +6,9 @@
 //! ```
 //!
 //! # Invariants
-//! - Nothing is written to the kernel before all is known that the datastore held at the start.
-//! - Losing the datastore changes nothing in the kernel; bad objects count as absent, and are said once.
+//! - Nothing is written to the kernel before all is known that the datastore held at the start, nor while it says that it
+//!   is not ready. Losing it changes nothing in the kernel.
+//! - A configuration that the agent cannot run with is refused as a whole, and said; the one before it stays.
 //! - What the kernel has is compared with what it should have at the start, after every error and now and then.
 
 mod agent;
@@ -15,6 +16,8 @@ mod cluster;
 pub mod config;
 mod derive;
 mod files;
+mod health;
+mod last_good;
 pub mod machine;
 mod metrics;
 mod node;
@@ -24,5 +27,6 @@ mod status;
 pub use agent::{Agent, Error, Options, Stop};
 pub use derive::{TooFewMarks, engine_config, rules_config};
 pub use files::replace_file;
+pub use health::Health;
 pub use metrics::Metrics;
-pub use server::{Health, serve};
+pub use server::serve;

@@ -23,6 +23,8 @@ pub struct Metrics {
     pub messages: Counter,
     /// 1 waiting for the datastore, 2 reading it, 3 in sync.
     pub resync_state: Gauge,
+    /// 1 if the datastore says that it is ready, else 0, and nothing in the kernel is touched.
+    pub datastore_ready: Gauge,
     /// Times that a change could not be made.
     pub failures: Counter,
     /// Seconds that changes took to be made in the kernel.
@@ -52,6 +54,7 @@ impl Metrics {
             updates: Counter::default(),
             messages: Counter::default(),
             resync_state: Gauge::default(),
+            datastore_ready: Gauge::default(),
             failures: Counter::default(),
             apply_seconds: seconds(),
             engine_seconds: seconds(),
@@ -106,6 +109,11 @@ impl Metrics {
             "felix_resync_state",
             "1 waiting for the datastore, 2 reading it, 3 in sync",
             metrics.resync_state.clone(),
+        );
+        registry.register(
+            "tortie_datastore_ready",
+            "1 if the datastore says that it is ready; 0: nothing in the kernel is touched",
+            metrics.datastore_ready.clone(),
         );
         registry.register(
             "felix_ipsets_calico",

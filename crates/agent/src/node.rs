@@ -1,5 +1,6 @@
 //! The loop: what the datastore says goes through the engine into the kernel.
 
+mod datastore;
 mod enforce;
 
 use std::os::fd::AsFd as _;
@@ -14,10 +15,13 @@ use tortie_kernel::poll::wait;
 use tortie_rules::Dataplane as Kind;
 use tortie_sync::{Status, Syncer};
 
-use crate::agent::{Agent, Error, usable};
+use self::datastore::Datastore;
+use crate::agent::{Agent, Error};
 use crate::cluster::Cluster;
-use crate::config::{Config, Sources, resolve};
+use crate::config::Config;
 use crate::derive::{engine_config, rules_config};
+use crate::health::Part;
+use crate::last_good::LastGood;
 use crate::machine::{choose, drivers, local_network};
 use crate::server::Servers;
 use crate::status::StatusFiles;
@@ -54,8 +58,7 @@ pub(crate) struct Node {
     cluster: Cluster,
     monitor: Monitor,
     status: Option<StatusFiles>,
-    is_in_sync: bool,
-    is_ready: bool,
+    datastore: Datastore,
     todo: ToDo,
     _servers: Servers,
     /// When the oldest change that is not in force was heard of.
@@ -84,11 +87,6 @@ impl Node {
         let syncer = Syncer::start(&options.store, &sync_config, &options.runtime);
         let local = local_network(&config)?;
         let cluster = Cluster::open(&config, &engine_config, options.mtu_file.as_deref())?;
-        if config.ip_forwarding {
-            for error in local.enable_forwarding() {
-                tracing::warn!("forwarding could not be enabled: {error}");
-            }
-        }
         let folder = options.status_folder.as_ref();
         let folder = folder.or(config.reporting.endpoint_status_folder.as_ref());
         tracing::info!(node = %hostname, dataplane = ?kind, "enforcing");
@@ -107,8 +105,7 @@ impl Node {
                 routes: false,
             })?,
             status: folder.map(|folder| StatusFiles::new(folder)),
-            is_in_sync: false,
-            is_ready: false,
+            datastore: Datastore::default(),
             todo: ToDo {
                 rules: false,
                 routes: true,
@@ -124,7 +121,7 @@ impl Node {
         })
     }
 
-    pub(crate) fn run(mut self, agent: &Agent, sources: &mut Sources) -> Result<End, Error> {
+    pub(crate) fn run(mut self, agent: &Agent, last_good: &mut LastGood) -> Result<End, Error> {
         loop {
             let ready = wait(
                 &[self.monitor.as_fd(), agent.waker.as_fd()],
@@ -144,7 +141,7 @@ impl Node {
                 self.on_batch(agent, &batch);
                 self.heard.get_or_insert(heard);
             }
-            if let Some(end) = self.think(agent, sources)? {
+            if let Some(end) = self.think(agent, last_good)? {
                 return Ok(end);
             }
             self.act(agent);
@@ -173,22 +170,18 @@ impl Node {
         for update in &batch.updates {
             self.engine.on_update(update);
         }
-        let is_in_sync = batch.status == Status::InSync;
         agent.metrics.resync_state.set(match batch.status {
             Status::WaitForDatastore => 1,
             Status::ResyncInProgress => 2,
             Status::InSync => 3,
         });
-        if is_in_sync && !self.is_in_sync {
-            self.is_in_sync = true;
+        if batch.status == Status::InSync && self.datastore.set_read() {
             self.engine.on_in_sync();
         }
-        // Once in sync, what is enforced stays right while the datastore is away.
-        agent.health.set_in_sync(self.is_in_sync);
     }
 
     /// Lets the engine speak, and looks at what it says about the agent itself.
-    fn think(&mut self, agent: &Agent, sources: &mut Sources) -> Result<Option<End>, Error> {
+    fn think(&mut self, agent: &Agent, last_good: &mut LastGood) -> Result<Option<End>, Error> {
         let start = Instant::now();
         let messages = self.engine.flush();
         if messages.is_empty() {
@@ -199,12 +192,16 @@ impl Node {
             .engine_seconds
             .observe(start.elapsed().as_secs_f64());
         agent.metrics.messages.inc_by(messages.len() as u64);
-        let mut is_reconfigured = false;
+        let (mut is_reconfigured, mut is_not_ready) = (false, false);
         for message in messages {
             self.cluster.on_message(&message);
             match message {
                 Message::ConfigUpdate(update) => {
-                    sources.set_datastore(update);
+                    // Alone it also says that the datastore is ready.
+                    if !is_not_ready && self.datastore.set_ready() {
+                        self.compare_all();
+                    }
+                    last_good.set_datastore(update);
                     is_reconfigured = true;
                 }
                 Message::Encapsulation(encapsulation) => {
@@ -212,10 +209,10 @@ impl Node {
                     is_reconfigured = true;
                 }
                 Message::DatastoreNotReady => {
-                    tracing::warn!("the datastore is not ready; what is enforced stays as it is");
-                    self.is_ready = false;
+                    is_not_ready = true;
+                    self.datastore.set_not_ready();
                 }
-                Message::InSync => self.is_ready = true,
+                Message::InSync => {}
                 message => {
                     self.todo.routes |= concerns_routes(&message);
                     self.dataplane.on_message(message);
@@ -224,29 +221,30 @@ impl Node {
             }
         }
         if is_reconfigured {
-            return self.reconfigure(agent, sources);
+            let refused = last_good.refused().map(ToOwned::to_owned);
+            agent.health.set(Part::Configuration, refused);
+            return self.reconfigure(agent, last_good.config());
         }
         Ok(None)
     }
 
-    fn reconfigure(&mut self, agent: &Agent, sources: &Sources) -> Result<Option<End>, Error> {
-        let config = usable(&resolve(sources))?;
-        let kind = choose(&config);
-        let engine_config = engine_config(&config, &agent.options.node, kind);
+    fn reconfigure(&mut self, agent: &Agent, config: &Config) -> Result<Option<End>, Error> {
+        let kind = choose(config);
+        let engine_config = engine_config(config, &agent.options.node, kind);
         if kind != self.kind
             || engine_config != self.engine_config
-            || needs_restart(&self.config, &config)
+            || needs_restart(&self.config, config)
         {
             return Ok(Some(End::Restart));
         }
-        let rules_config = rules_config(&config, kind, self.encapsulation)?;
+        let rules_config = rules_config(config, kind, self.encapsulation)?;
         if rules_config != *self.rules_config {
             self.rules_config = Arc::new(rules_config);
             self.dataplane.set_config(&self.rules_config);
             self.todo.rules = true;
         }
-        self.cluster.configure(&config, &engine_config);
-        self.config = config;
+        self.cluster.configure(config, &engine_config);
+        self.config = config.clone();
         Ok(None)
     }
 }

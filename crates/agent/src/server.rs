@@ -2,9 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State;
@@ -16,84 +13,8 @@ use tokio::task::AbortHandle;
 
 use crate::agent::Agent;
 use crate::config::Config;
+use crate::health::Health;
 use crate::metrics::Metrics;
-
-/// The loop must come round at least this often, or the agent is not alive.
-const ALIVE_WITHIN: Duration = Duration::from_secs(90);
-
-/// Whether the agent is alive and ready.
-#[derive(Debug)]
-pub struct Health {
-    state: Mutex<HealthState>,
-}
-
-#[derive(Debug)]
-struct HealthState {
-    last_round: Instant,
-    is_in_sync: bool,
-    /// What is wrong with the data plane; `None` once everything is in force.
-    dataplane: Option<String>,
-}
-
-impl Health {
-    /// Alive and not ready.
-    pub fn new() -> Self {
-        Self {
-            state: Mutex::new(HealthState {
-                last_round: Instant::now(),
-                is_in_sync: false,
-                dataplane: Some("not programmed yet".to_owned()),
-            }),
-        }
-    }
-
-    /// The loop came round.
-    pub(crate) fn round(&self) {
-        self.lock().last_round = Instant::now();
-    }
-
-    /// Whether all is known that the datastore holds.
-    pub(crate) fn set_in_sync(&self, is_in_sync: bool) {
-        self.lock().is_in_sync = is_in_sync;
-    }
-
-    /// Whether everything is in force; what is wrong if it is not.
-    pub(crate) fn set_dataplane(&self, problem: Option<String>) {
-        self.lock().dataplane = problem;
-    }
-
-    /// Whether the agent works; why not, if it does not.
-    pub fn liveness(&self) -> Result<(), String> {
-        let since = self.lock().last_round.elapsed();
-        if since <= ALIVE_WITHIN {
-            return Ok(());
-        }
-        Err(format!("no round for {} seconds", since.as_secs()))
-    }
-
-    /// Whether policy is enforced; why not, if it is not.
-    pub fn readiness(&self) -> Result<(), String> {
-        self.liveness()?;
-        let state = self.lock();
-        if !state.is_in_sync {
-            return Err("the datastore has not been read completely".to_owned());
-        }
-        match &state.dataplane {
-            None => Ok(()),
-            Some(problem) => Err(format!("data plane: {problem}")),
-        }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HealthState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Default for Health {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// Serves `/liveness`, `/readiness` and, if wanted, `/metrics`, until it is dropped.
 pub async fn serve(

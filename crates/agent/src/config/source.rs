@@ -52,6 +52,13 @@ impl Sources {
         self.node = update.node;
     }
 
+    /// Forgets what the datastore says of a parameter, whose name may be in any case.
+    pub(crate) fn forget(&mut self, parameter: &str) {
+        for texts in [&mut self.node, &mut self.selected, &mut self.global] {
+            texts.retain(|name, _| !name.eq_ignore_ascii_case(parameter));
+        }
+    }
+
     /// All sources, from the one that wins to the one that loses.
     pub(super) fn by_precedence(&self) -> [(Origin, &BTreeMap<String, String>); 5] {
         [

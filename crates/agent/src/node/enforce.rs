@@ -6,8 +6,9 @@ use tortie_dataplane::{WorkloadState, remove_left_overs};
 use tortie_kernel::release_unused_memory;
 use tortie_rules::Dataplane as Kind;
 
-use super::Node;
+use super::{Node, ToDo};
 use crate::agent::Agent;
+use crate::health::Part;
 use crate::machine::{interfaces, versions};
 
 /// How long after a failure the change is tried again, at first and at most.
@@ -31,7 +32,7 @@ impl Node {
         if self.todo.interfaces {
             self.list_interfaces();
         }
-        if !self.is_ready {
+        if !self.datastore.permits(&agent.health, &agent.metrics) {
             return;
         }
         if self.next_check.is_some_and(|at| at <= now) {
@@ -80,11 +81,12 @@ impl Node {
                     agent.metrics.enforced_seconds.observe(seconds);
                 }
                 tracing::debug!(?done, ?took, "the kernel is up to date");
-                agent.health.set_dataplane(None);
+                agent.health.set(Part::Dataplane, None);
                 self.count(agent);
                 if self.next_check.is_none() {
-                    ready(agent);
                     self.remove_left_overs();
+                    self.enable_forwarding();
+                    ready(agent);
                 }
                 self.schedule_check();
                 if self.updates >= MANY_UPDATES {
@@ -94,7 +96,7 @@ impl Node {
             }
             Err(error) => {
                 agent.metrics.failures.inc();
-                agent.health.set_dataplane(Some(error.to_string()));
+                agent.health.set(Part::Dataplane, Some(error.to_string()));
                 let delay = self
                     .retry
                     .map_or(FIRST_RETRY, |(_, delay)| (delay * 2).min(LAST_RETRY));
@@ -102,6 +104,27 @@ impl Node {
                 self.retry = Some((Instant::now() + delay, delay));
             }
         }
+    }
+
+    /// Lets packets pass from one interface to another. Not before rules stand that decide about them.
+    fn enable_forwarding(&self) {
+        if self.config.ip_forwarding {
+            for error in self.local.enable_forwarding() {
+                tracing::warn!("forwarding could not be enabled: {error}");
+            }
+        }
+    }
+
+    /// Looks at everything in the kernel, as soon as it may be changed.
+    pub(super) fn compare_all(&mut self) {
+        if self.next_check.is_some() {
+            self.next_check = Some(Instant::now());
+        }
+        self.todo = ToDo {
+            rules: true,
+            routes: true,
+            interfaces: true,
+        };
     }
 
     fn remove_left_overs(&self) {

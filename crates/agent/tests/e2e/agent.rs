@@ -39,6 +39,16 @@ pub(crate) struct Start<'a> {
 impl RunningAgent {
     /// Starts an agent and waits until everything is in force.
     pub(crate) fn start(plane: Plane, start: &Start<'_>) -> Self {
+        let (mut running, ready) = Self::begin(plane, start);
+        if ready.recv_timeout(READY).is_err() {
+            let ended = running.finish();
+            panic!("the agent is not ready: {ended:?}");
+        }
+        running
+    }
+
+    /// Starts an agent, and gives what is told when everything is in force.
+    pub(crate) fn begin(plane: Plane, start: &Start<'_>) -> (Self, mpsc::Receiver<()>) {
         let (agent, ready) = prepare(plane, start);
         let mut running = Self {
             metrics: Arc::clone(agent.metrics()),
@@ -49,11 +59,7 @@ impl RunningAgent {
         let spawn = || thread::Builder::new().spawn(move || agent.run());
         let spawned = start.namespace.run(spawn).unwrap();
         running.thread = Some(spawned.unwrap());
-        if ready.recv_timeout(READY).is_err() {
-            let ended = running.finish();
-            panic!("the agent is not ready: {ended:?}");
-        }
-        running
+        (running, ready)
     }
 
     /// Stops the agent and waits until it has ended.

@@ -20,6 +20,7 @@ mod continuity;
 mod datastore;
 mod host_endpoints;
 mod pods;
+mod readiness;
 mod recipes;
 mod repair;
 mod sets;

@@ -62,14 +62,22 @@ impl Setting {
 
     /// Starts an agent and waits until everything is in force.
     pub(crate) fn start_agent(&self, plane: Plane, parameters: &[(&str, &str)]) -> RunningAgent {
-        let start = Start {
+        RunningAgent::start(plane, &self.start(parameters))
+    }
+
+    /// Starts an agent, and waits for nothing.
+    pub(crate) fn begin_agent(&self, plane: Plane, parameters: &[(&str, &str)]) -> RunningAgent {
+        RunningAgent::begin(plane, &self.start(parameters)).0
+    }
+
+    fn start<'a>(&'a self, parameters: &'a [(&'a str, &'a str)]) -> Start<'a> {
+        Start {
             namespace: self.node.namespace(),
             store: Arc::clone(&self.store),
             runtime: self.runtime.handle().clone(),
             status_folder: self.folder.path().join("status"),
             parameters,
-        };
-        RunningAgent::start(plane, &start)
+        }
     }
 
     /// Writes a resource, in place of the one that is there.

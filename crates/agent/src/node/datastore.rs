@@ -1,0 +1,66 @@
+//! Whether what the datastore says may be brought into the kernel.
+//!
+//! Two things must hold: all that it held at the start is known, and it says itself that it is ready. It does not while
+//! somebody moves its contents to another one, and an empty one never did: what it holds then is not what anybody wants to
+//! be enforced. So nothing in the kernel is touched meanwhile, and somebody is told about it again and again.
+
+use std::time::{Duration, Instant};
+
+use crate::health::{Health, Part};
+use crate::metrics::Metrics;
+
+/// How often it is said that the datastore is not ready.
+const REMINDER: Duration = Duration::from_secs(60);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Datastore {
+    is_read: bool,
+    is_ready: Option<bool>,
+    /// When it was last said that it is not ready.
+    said: Option<Instant>,
+}
+
+impl Datastore {
+    /// All is known that it held at the start; whether that is news.
+    pub(super) fn set_read(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_read, true)
+    }
+
+    /// It is ready; whether it was not before.
+    pub(super) fn set_ready(&mut self) -> bool {
+        let was_not_ready = self.is_ready == Some(false);
+        if was_not_ready {
+            tracing::info!("the datastore is ready again; everything is compared with it");
+        }
+        self.is_ready = Some(true);
+        self.said = None;
+        was_not_ready
+    }
+
+    /// It is not ready.
+    pub(super) fn set_not_ready(&mut self) {
+        self.is_ready = Some(false);
+    }
+
+    /// Whether the kernel may be changed. Tells people if not.
+    pub(super) fn permits(&mut self, health: &Health, metrics: &Metrics) -> bool {
+        metrics
+            .datastore_ready
+            .set(i64::from(self.is_ready == Some(true)));
+        let problem = match (self.is_read, self.is_ready) {
+            (true, Some(true)) => None,
+            (true, Some(false)) => Some(
+                "the datastore is not ready: `datastoreReady` of ClusterInformation `default` is not true; \
+                 what is enforced stays as it is",
+            ),
+            _ => Some("the datastore has not been read completely"),
+        };
+        if self.is_ready == Some(false) && self.said.is_none_or(|said| said.elapsed() >= REMINDER) {
+            self.said = Some(Instant::now());
+            tracing::warn!("{}", problem.unwrap_or_default());
+        }
+        health.set(Part::Datastore, problem.map(ToOwned::to_owned));
+        problem.is_none()
+    }
+}
