@@ -1,5 +1,6 @@
 //! The agent's configuration: where it comes from, what is accepted, and what it means.
 
+mod accepted;
 mod any_text;
 mod parameters;
 mod resolve;

@@ -13,6 +13,10 @@ use crate::validate::labels::{MAX_LABEL, MAX_NAME, annotations, is_label_text};
 const REGION_PREFIX: &str = "openstack-region-";
 /// iptables matches at most 15 ports in one rule, and a range counts as two.
 const MAX_NODE_PORT_RANGES: usize = 7;
+/// How many bits of the packet mark rules need.
+const NEEDED_MARK_BITS: u32 = 5;
+/// Longest name of an interface.
+const MAX_INTERFACE: usize = 15;
 /// Most route tables that the ranges may cover together.
 const MAX_ROUTE_TABLES: i64 = 0xffff;
 
@@ -24,6 +28,8 @@ pub(super) fn check_felix(at: &Path<'_>, config: &FelixConfiguration, problems: 
         problems.add(&at.field("nodeSelector"), &spec.node_selector, rule);
     }
     check_node_ports(at, spec, problems);
+    check_marks(at, spec, problems);
+    check_interface_prefix(at, spec, problems);
     for (name, port) in [
         ("natPortRange", &spec.nat_port_range),
         ("bpfPSNATPorts", &spec.bpf_psnat_ports),
@@ -84,6 +90,37 @@ pub(super) fn check_felix(at: &Path<'_>, config: &FelixConfiguration, problems: 
         if entry.timeout.is_negative() {
             problems.add(&at.field("timeout"), entry.timeout, "must not be negative");
         }
+    }
+}
+
+/// No data plane can work with fewer bits.
+fn check_marks(at: &Path<'_>, spec: &FelixConfigurationSpec, problems: &mut Problems) {
+    for (name, mask) in [
+        ("iptablesMarkMask", spec.iptables_mark_mask),
+        ("nftablesMarkMask", spec.nftables_mark_mask),
+    ] {
+        let Some(mask) = mask else { continue };
+        let bits = u32::try_from(mask).map_or(0, u32::count_ones);
+        if bits < NEEDED_MARK_BITS {
+            let rule = format!("must have at least {NEEDED_MARK_BITS} bits set; it has {bits}");
+            problems.add(&at.field(name), mask, rule);
+        }
+    }
+}
+
+/// Workloads that are not recognised by their interfaces would not be protected.
+fn check_interface_prefix(at: &Path<'_>, spec: &FelixConfigurationSpec, problems: &mut Problems) {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    let is_prefix = |text: &str| {
+        !text.is_empty() && text.len() <= MAX_INTERFACE && text.bytes().all(is_plain)
+    };
+    let prefixes = &spec.interface_prefix;
+    // As the value of a parameter, `none` takes it away.
+    let is_none = prefixes.eq_ignore_ascii_case("none");
+    if !prefixes.is_empty() && (is_none || !prefixes.split(',').all(is_prefix)) {
+        let rule = "must be beginnings of interface names, divided by commas, such as `cali,tap`: \
+                    letters, digits, `_` and `-`";
+        problems.add(&at.field("interfacePrefix"), prefixes, rule);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use tokio::sync::watch;
@@ -15,6 +16,10 @@ use crate::commands::{change_logging, until_signal, variables};
 
 /// Where CNI plugins look for the size of packets.
 const MTU_FILE: &str = "/var/lib/calico/mtu";
+
+/// How long after its end the agent is started again, at first and at most.
+const FIRST_RESTART: Duration = Duration::from_secs(1);
+const LAST_RESTART: Duration = Duration::from_secs(30);
 
 /// Running parts.
 pub(super) struct Parts {
@@ -48,31 +53,55 @@ impl Parts {
         self.running.spawn(async move { (name, part.await) });
     }
 
-    /// Starts the agent, on a thread of its own.
+    /// Starts the agent, on a thread of its own. Where it ends by itself it is started again: without the other parts
+    /// nobody could put right what it ended of, and the kernel keeps what it has meanwhile.
     pub(super) fn start_agent(
         &mut self,
         node: String,
         store: Arc<dyn Store>,
         cluster: Option<kube::Client>,
     ) -> Result<()> {
-        let agent = Agent::new(tortie_agent::Options {
-            node,
-            environment: from_environment(std::env::vars_os()),
-            file: parameter_file(PARAMETER_FILE.as_ref())?,
-            store,
-            cluster,
-            runtime: tokio::runtime::Handle::current(),
-            status_folder: None,
-            mtu_file: Some(MTU_FILE.into()),
-        })?;
-        let (stop, stopped) = (agent.stop(), self.stopped());
+        let file = parameter_file(PARAMETER_FILE.as_ref())?;
+        let new_agent = move || {
+            Agent::new(tortie_agent::Options {
+                node: node.clone(),
+                environment: from_environment(std::env::vars_os()),
+                file: file.clone(),
+                store: Arc::clone(&store),
+                cluster: cluster.clone(),
+                runtime: tokio::runtime::Handle::current(),
+                status_folder: None,
+                mtu_file: Some(MTU_FILE.into()),
+            })
+        };
+        let mut stopped = Box::pin(self.stopped());
         self.start("agent", async move {
-            let mut thread = tokio::task::spawn_blocking(move || agent.run());
-            let outcome = tokio::select! {
-                outcome = &mut thread => outcome,
-                () = stopped => { stop.stop(); thread.await }
-            };
-            Ok(outcome.context("the agent ended unexpectedly")??)
+            let mut pause = FIRST_RESTART;
+            loop {
+                let agent = new_agent()?;
+                let stop = agent.stop();
+                let mut thread = tokio::task::spawn_blocking(move || agent.run());
+                let outcome = tokio::select! {
+                    outcome = &mut thread => outcome,
+                    () = &mut stopped => {
+                        stop.stop();
+                        return Ok(thread.await.context("the agent ended unexpectedly")??);
+                    }
+                };
+                let problem = match outcome {
+                    Ok(Ok(())) => "nobody told it to".to_owned(),
+                    Ok(Err(error)) => error.to_string(),
+                    Err(error) => error.to_string(),
+                };
+                tracing::error!(
+                    "the agent ended: {problem}; what is enforced stays as it is; starting it again in {pause:?}"
+                );
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = &mut stopped => return Ok(()),
+                }
+                pause = (pause * 2).min(LAST_RESTART);
+            }
         });
         Ok(())
     }
