@@ -175,6 +175,7 @@ impl Node {
             Status::ResyncInProgress => 2,
             Status::InSync => 3,
         });
+        self.datastore.set_refusals(&batch.refusals);
         if batch.status == Status::InSync && self.datastore.set_read() {
             self.engine.on_in_sync();
         }

@@ -7,6 +7,8 @@
 //! # Invariants
 //! - Every request is bounded in time, and only a watch outlives its connection.
 //! - An object that cannot be read or converted never hides others.
+//! - A kind that the API server does not know is not taken for one without objects, unless clusters may do without it and
+//!   there were none.
 //! - A resource marked as deleted does not exist: whoever reads it completes its deletion.
 
 mod affinity_labels;
@@ -14,6 +16,7 @@ mod api;
 mod config;
 mod failure;
 mod group;
+mod presence;
 mod revision;
 mod source;
 mod stored;
@@ -31,6 +34,8 @@ use tortie_api::crd::Group;
 use tortie_api::{Kind, Resource};
 
 use self::api::Selection;
+use self::failure::Failure;
+use self::presence::Presence;
 use self::source::{Reading, Settings, Source};
 use self::watch::Follower;
 use crate::default_profile;
@@ -43,6 +48,7 @@ use crate::store::{Invalid, List, Precondition, Store, Watch};
 pub struct KubernetesStore {
     client: kube::Client,
     settings: Settings,
+    presence: Presence,
 }
 
 /// An object of the API server.
@@ -77,7 +83,11 @@ impl KubernetesStore {
             use_pod_cidr: config.use_pod_cidr,
             veth_prefix: config.veth_prefix.clone(),
         };
-        Ok(Self { client, settings })
+        Ok(Self {
+            client,
+            settings,
+            presence: Presence::default(),
+        })
     }
 
     /// The API group of the custom resources.
@@ -141,12 +151,16 @@ impl KubernetesStore {
             let mut part = String::new();
             if let Some(mut at) = source.select(query) {
                 labels.clone_into(&mut at.labels);
-                let objects = source.endpoint.list(&self.client, &at).await;
-                let objects =
-                    objects.map_err(|failure| failure.into_error(&key_of_query(query)))?;
-                if let Some(objects) = objects {
-                    part = objects.revision;
-                    self.add_to(&mut list, &source, query, &objects.items).await;
+                match source.endpoint.list(&self.client, &at).await {
+                    Ok(Some(objects)) => {
+                        part = objects.revision;
+                        self.presence.set_all(&source, &at, &objects.items);
+                        self.add_to(&mut list, &source, query, &objects.items).await;
+                    }
+                    Ok(None) => self.presence.check_missing(&source)?,
+                    // Whether the kind is served or not.
+                    Err(Failure::NoSuchName) => {}
+                    Err(failure) => return Err(failure.into_error(&key_of_query(query))),
                 }
             }
             parts.push(part);
@@ -236,11 +250,9 @@ impl Store for KubernetesStore {
         let mut followers = Vec::new();
         for (index, source) in sources.into_iter().enumerate() {
             if let Some(at) = source.select(query) {
-                let (client, part) = (self.client.clone(), parts[index].clone());
-                followers.push((
-                    index,
-                    Follower::start(client, source, query.clone(), at, part).await?,
-                ));
+                let part = parts[index].clone();
+                let follower = Follower::start(self, source, query.clone(), at, part).await?;
+                followers.push((index, follower));
             }
         }
         Ok(watch::merge(followers, parts))

@@ -17,6 +17,8 @@ pub struct Pace {
     pub poll: Duration,
     /// How often to look for a kind that the datastore does not know.
     pub missing_kind: Duration,
+    /// How long after a list that has none of the objects that were known a second one is asked whether that is so.
+    pub second_list: Duration,
     /// How long without contact until the status says so.
     pub contact_lost: Duration,
 }
@@ -33,10 +35,11 @@ impl Default for Pace {
     fn default() -> Self {
         Self {
             first_retry: Duration::from_millis(200),
-            longest_retry: Duration::from_secs(10),
+            longest_retry: Duration::from_secs(4),
             between_resyncs: Duration::from_millis(500),
             poll: Duration::from_secs(5),
-            missing_kind: Duration::from_mins(30),
+            missing_kind: Duration::from_secs(30),
+            second_list: Duration::from_secs(1),
             contact_lost: Duration::from_mins(10),
         }
     }

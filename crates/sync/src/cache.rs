@@ -3,7 +3,9 @@
 //! # Invariants
 //! - A watch goes on from the last revision that it told. Only where that is no longer kept, or fails again and again,
 //!   or after a long silence, everything is read; what went meanwhile is then found by comparison.
-//! - Nothing waits for a timer while the datastore answers.
+//! - Nothing waits for a timer while the datastore answers, but for one case: that everything is gone is believed only
+//!   if a second list says the same.
+//! - What cannot be listed or watched stays as it was told.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +19,7 @@ use crate::counters::Counters;
 use crate::known::Known;
 use crate::mailbox::Mailbox;
 use crate::object::{Delta, Topic};
-use crate::source::{Change, Event, Events, Failure, Source};
+use crate::source::{Change, Event, Events, Failure, Snapshot, Source};
 use crate::status::Status;
 
 /// How many failures at one revision, of which retries may not be the cure, lead to a reading of everything.
@@ -102,25 +104,40 @@ impl Cache {
     async fn read_all(&mut self) -> Revision {
         loop {
             self.counters.count_resync();
-            match self.source.list().await {
+            match self.list().await {
                 Ok(snapshot) => {
                     self.in_contact();
                     let deltas = self.known.replace(snapshot.items);
                     self.post(deltas, Status::InSync);
                     return snapshot.revision;
                 }
-                Err(Failure::MissingKind) => {
+                Err(Failure::MissingKind) if self.known.is_empty() => {
                     self.in_contact();
-                    let deltas = self.known.replace(Vec::new());
-                    self.post(deltas, Status::InSync);
+                    self.post(Vec::new(), Status::InSync);
                     sleep(self.pace.missing_kind).await;
                 }
                 Err(failure) => {
-                    self.failed(&failure);
+                    self.failed("list", &failure);
                     sleep(self.backoff.next()).await;
                 }
             }
         }
+    }
+
+    /// Lists everything. A list that has nothing of all that is known may come from a server that does not know its own
+    /// data yet: it counts only if a second one agrees.
+    async fn list(&mut self) -> Result<Snapshot, Failure> {
+        let snapshot = self.source.list().await?;
+        if !self.known.loses_all(&snapshot.items) {
+            return Ok(snapshot);
+        }
+        tracing::warn!(topic = %self.topic, "Nothing that was known is listed any more; asking again");
+        sleep(self.pace.second_list).await;
+        let second = self.source.list().await?;
+        if self.known.loses_all(&second.items) {
+            tracing::warn!(topic = %self.topic, "A second list agrees: all that was known is gone");
+        }
+        Ok(second)
     }
 
     /// Watches until everything must be read again.
@@ -151,10 +168,11 @@ impl Cache {
                     tracing::info!(topic = %self.topic, %revision, "Revision is no longer kept; reading everything");
                     return Next::Resync(Duration::ZERO);
                 }
-                Some(Failure::NotWatchable | Failure::MissingKind) => return Next::Poll,
+                Some(Failure::NotWatchable) => return Next::Poll,
+                Some(Failure::MissingKind) if self.known.is_empty() => return Next::Poll,
                 Some(failure) => {
-                    self.failed(&failure);
-                    failures += u32::from(matches!(failure, Failure::Other(_)));
+                    self.failed("watch", &failure);
+                    failures += u32::from(!matches!(failure, Failure::Unreachable(_)));
                     if failures >= MAX_FAILURES_AT_REVISION || self.is_lost() {
                         return Next::Resync(self.backoff.next());
                     }
@@ -215,6 +233,7 @@ impl Cache {
     }
 
     fn in_contact(&mut self) {
+        self.mailbox.post_refusal(self.index, None);
         if let Some(since) = self.lost.take() {
             let (topic, after) = (self.topic, since.elapsed());
             tracing::info!(%topic, ?after, "The datastore can be followed again");
@@ -227,18 +246,112 @@ impl Cache {
     }
 
     /// Notes a failure. What was told stays as it is; only the status changes, if this goes on for long.
-    fn failed(&mut self, failure: &Failure) {
+    fn failed(&mut self, verb: &'static str, failure: &Failure) {
         self.counters.count_error();
         let topic = self.topic;
         let error = failure as &dyn std::error::Error;
         if self.lost.is_none() {
-            tracing::warn!(%topic, error, "The datastore cannot be followed; will retry");
+            tracing::warn!(%topic, verb, error, "The datastore cannot be followed; will retry");
         } else {
-            tracing::debug!(%topic, error, "The datastore still cannot be followed");
+            tracing::debug!(%topic, verb, error, "The datastore still cannot be followed");
+        }
+        // A datastore that is away tells nothing, and what it told stays right. One that answers, but not this, may have
+        // changes that nobody hears of.
+        if !matches!(failure, Failure::Unreachable(_)) {
+            let refusal = format!("{topic}: {verb}: {}", chain(error));
+            self.mailbox.post_refusal(self.index, Some(refusal));
         }
         self.lost.get_or_insert_with(Instant::now);
         if self.is_lost() && self.status != Status::WaitForDatastore {
             self.post(Vec::new(), Status::WaitForDatastore);
         }
+    }
+}
+
+/// An error and its causes, without those that are said already.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use futures::stream;
+
+    use super::*;
+    use crate::object::{Item, Name, State};
+
+    /// Gives these lists, one after the other, and nothing else.
+    struct Lists(Mutex<VecDeque<&'static [&'static str]>>);
+
+    #[async_trait]
+    impl Source for Lists {
+        async fn list(&self) -> Result<Snapshot, Failure> {
+            let names = self.0.lock().unwrap().pop_front().unwrap();
+            let item = |name: &&str| Item {
+                version: "1".into(),
+                ..Item::unreadable(Name::new("", name), String::new())
+            };
+            Ok(Snapshot {
+                items: names.iter().map(item).collect(),
+                revision: Revision::default(),
+            })
+        }
+
+        async fn watch(&self, _: &Revision) -> Result<Events, Failure> {
+            if self.0.lock().unwrap().is_empty() {
+                return Ok(stream::pending().boxed());
+            }
+            Err(Failure::Gone)
+        }
+    }
+
+    /// Follows these lists, and gives the names that were told to be gone.
+    async fn gone(lists: &[&'static [&'static str]]) -> Vec<String> {
+        let mailbox = Arc::new(Mailbox::new(1, None));
+        let source = Box::new(Lists(Mutex::new(lists.iter().copied().collect())));
+        let (post, counters) = (Arc::clone(&mailbox), Arc::new(Counters::default()));
+        let pace = Pace::default();
+        let cache = Cache::new(0, Topic::Service, source, post, counters, pace);
+        let task = tokio::spawn(cache.run());
+        let mut gone = Vec::new();
+        // Time stands still but for waits: after so long, nothing more happens.
+        let end = sleep(Duration::from_secs(60));
+        tokio::pin!(end);
+        loop {
+            tokio::select! {
+                taken = mailbox.receive() => {
+                    let objects = taken.objects.into_iter();
+                    let absent = objects.filter(|(_, _, state)| matches!(state, State::Absent));
+                    gone.extend(absent.map(|(_, name, _)| name.name().to_owned()));
+                }
+                () = &mut end => break,
+            }
+        }
+        task.abort();
+        gone.sort();
+        gone
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn that_everything_is_gone_is_believed_only_if_a_second_list_agrees() {
+        let both: &[&str] = &["a", "b"];
+        assert_eq!(gone(&[both, &[], both]).await, [""; 0]);
+        assert_eq!(gone(&[both, &[], &["b"]]).await, ["a"]);
+        assert_eq!(gone(&[both, &["c"], both]).await, [""; 0]);
+        assert_eq!(gone(&[both, &[], &[]]).await, ["a", "b"]);
+        assert_eq!(gone(&[both, &["a"]]).await, ["b"]);
     }
 }

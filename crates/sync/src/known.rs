@@ -36,6 +36,16 @@ impl Known {
         deltas
     }
 
+    /// Whether there are objects, as far as was told.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Whether there are objects, and none of them is among these.
+    pub(crate) fn loses_all(&self, items: &[Item]) -> bool {
+        !self.is_empty() && !items.iter().any(|item| self.objects.contains_key(&item.name))
+    }
+
     /// There is this object; nothing to tell if that is known.
     pub(crate) fn set(&mut self, item: Item) -> Option<Delta> {
         let Item {

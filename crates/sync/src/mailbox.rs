@@ -25,6 +25,8 @@ pub(crate) struct Mailbox {
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) status: Status,
+    /// What keeps caches from reading their topics, although the datastore answers.
+    pub(crate) refusals: Vec<String>,
     pub(crate) objects: Vec<(Topic, Name, State)>,
 }
 
@@ -36,6 +38,10 @@ struct Waiting {
     statuses: Vec<Status>,
     /// The status that the consumer was told last.
     told: Status,
+    /// What keeps each cache from reading its topic.
+    refusals: Vec<Option<String>>,
+    /// Whether the consumer knows them.
+    are_refusals_told: bool,
 }
 
 struct Newest {
@@ -56,6 +62,8 @@ impl Mailbox {
                 arrivals: 0,
                 statuses: vec![Status::default(); caches],
                 told: Status::default(),
+                refusals: vec![None; caches],
+                are_refusals_told: true,
             }),
             filled: Condvar::new(),
             notify: Notify::new(),
@@ -65,15 +73,34 @@ impl Mailbox {
 
     /// Leaves what a cache has learnt of its topic, and the status that it has afterwards.
     pub(crate) fn post(&self, cache: usize, topic: Topic, deltas: Vec<Delta>, status: Status) {
+        self.fill(|waiting| {
+            waiting.objects.reserve(deltas.len());
+            for delta in deltas {
+                waiting.add(topic, delta);
+            }
+            if let Some(part) = waiting.statuses.get_mut(cache) {
+                *part = status;
+            }
+        });
+    }
+
+    /// Leaves what keeps a cache from reading its topic; nothing once it can.
+    pub(crate) fn post_refusal(&self, cache: usize, refusal: Option<String>) {
+        self.fill(|waiting| {
+            if let Some(known) = waiting.refusals.get_mut(cache)
+                && *known != refusal
+            {
+                *known = refusal;
+                waiting.are_refusals_told = false;
+            }
+        });
+    }
+
+    /// Changes what waits, and wakes the consumer if there was nothing before.
+    fn fill(&self, change: impl FnOnce(&mut Waiting)) {
         let mut waiting = self.lock();
         let was_empty = waiting.is_empty();
-        waiting.objects.reserve(deltas.len());
-        for delta in deltas {
-            waiting.add(topic, delta);
-        }
-        if let Some(part) = waiting.statuses.get_mut(cache) {
-            *part = status;
-        }
+        change(&mut waiting);
         let is_filled = was_empty && !waiting.is_empty();
         drop(waiting);
         if is_filled {
@@ -123,7 +150,7 @@ impl Mailbox {
 
 impl Waiting {
     fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.status() == self.told
+        self.objects.is_empty() && self.status() == self.told && self.are_refusals_told
     }
 
     fn status(&self) -> Status {
@@ -157,6 +184,7 @@ impl Waiting {
             return None;
         }
         self.told = self.status();
+        self.are_refusals_told = true;
         let mut objects: Vec<_> = std::mem::take(&mut self.objects).into_iter().collect();
         objects.sort_unstable_by_key(|(_, newest)| newest.arrival);
         let objects = objects
@@ -164,6 +192,7 @@ impl Waiting {
             .map(|((topic, name), newest)| (topic, name, newest.state));
         Some(Taken {
             status: self.told,
+            refusals: self.refusals.iter().flatten().cloned().collect(),
             objects: objects.collect(),
         })
     }

@@ -49,7 +49,7 @@ pub(crate) enum Failure {
     /// Read everything again.
     #[error("the revision is no longer kept")]
     Gone,
-    /// There are no objects, and will not be for long.
+    /// There are no objects, unless some were known.
     #[error("the datastore does not know the kind")]
     MissingKind,
     /// Read everything now and then instead of watching.

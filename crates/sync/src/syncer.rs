@@ -69,6 +69,9 @@ pub struct Batch {
     pub updates: Vec<Update>,
     /// What is wrong with objects that are therefore absent, or absent in part. Said once for each of their versions.
     pub problems: Vec<ObjectProblem>,
+    /// Kinds that the datastore does not let us read although it answers, each with the verb and the cause. What was told
+    /// of them stays.
+    pub refusals: Vec<String>,
 }
 
 /// Follows a datastore until it is dropped.
@@ -171,6 +174,7 @@ impl Syncer {
             status: taken.status,
             updates: Vec::with_capacity(taken.objects.len()),
             problems: Vec::new(),
+            refusals: taken.refusals,
         };
         for (topic, name, state) in taken.objects {
             match state {

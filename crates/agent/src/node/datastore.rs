@@ -17,6 +17,8 @@ const REMINDER: Duration = Duration::from_secs(60);
 pub(super) struct Datastore {
     is_read: bool,
     is_ready: Option<bool>,
+    /// Kinds that it does not let us read; what was known of them stays in force.
+    refusals: Option<String>,
     /// When it was last said that it is not ready.
     said: Option<Instant>,
 }
@@ -27,6 +29,11 @@ impl Datastore {
         !std::mem::replace(&mut self.is_read, true)
     }
 
+    /// It does not let us read these kinds.
+    pub(super) fn set_refusals(&mut self, refusals: &[String]) {
+        self.refusals = (!refusals.is_empty()).then(|| refusals.join("; "));
+    }
+
     /// It is ready; whether it was not before.
     pub(super) fn set_ready(&mut self) -> bool {
         let was_not_ready = self.is_ready == Some(false);
@@ -34,7 +41,6 @@ impl Datastore {
             tracing::info!("the datastore is ready again; everything is compared with it");
         }
         self.is_ready = Some(true);
-        self.said = None;
         was_not_ready
     }
 
@@ -48,19 +54,39 @@ impl Datastore {
         metrics
             .datastore_ready
             .set(i64::from(self.is_ready == Some(true)));
-        let problem = match (self.is_read, self.is_ready) {
-            (true, Some(true)) => None,
-            (true, Some(false)) => Some(
-                "the datastore is not ready: `datastoreReady` of ClusterInformation `default` is not true; \
-                 what is enforced stays as it is",
+        let (permits, mut problem) = match (self.is_read, self.is_ready) {
+            (true, Some(true)) => (true, None),
+            (true, Some(false)) => (
+                false,
+                Some(
+                    "the datastore is not ready: `datastoreReady` of ClusterInformation `default` is not true; \
+                     what is enforced stays as it is"
+                        .to_owned(),
+                ),
             ),
-            _ => Some("the datastore has not been read completely"),
+            _ => (
+                false,
+                Some("the datastore has not been read completely".to_owned()),
+            ),
         };
-        if self.is_ready == Some(false) && self.said.is_none_or(|said| said.elapsed() >= REMINDER) {
-            self.said = Some(Instant::now());
-            tracing::warn!("{}", problem.unwrap_or_default());
+        if let Some(refusals) = &self.refusals {
+            let refused = format!("the datastore does not let us read {refusals}");
+            problem = Some(match problem {
+                Some(problem) => format!("{problem}; {refused}"),
+                None => format!("{refused}; what was known of it stays in force"),
+            });
         }
-        health.set(Part::Datastore, problem.map(ToOwned::to_owned));
-        problem.is_none()
+        let is_known = self.is_ready.is_some() || self.refusals.is_some();
+        if let Some(problem) = problem.as_ref().filter(|_| is_known)
+            && self.said.is_none_or(|said| said.elapsed() >= REMINDER)
+        {
+            self.said = Some(Instant::now());
+            tracing::warn!("{problem}");
+        }
+        if problem.is_none() {
+            self.said = None;
+        }
+        health.set(Part::Datastore, problem);
+        permits
     }
 }

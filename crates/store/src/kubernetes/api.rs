@@ -51,7 +51,7 @@ pub(super) struct Selection {
 }
 
 /// All objects of a selection, as of one revision.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Objects {
     pub(super) items: Vec<Value>,
     pub(super) revision: String,
@@ -99,6 +99,7 @@ impl Endpoint {
             let limit = (attempts <= MAX_PAGED_ATTEMPTS).then_some(PAGE_SIZE);
             match self.list_pages(client, at, limit).await {
                 Err(failure) if failure.is_gone() && limit.is_some() => {}
+                Err(Failure::NoSuchName) => return Err(Failure::NoSuchName),
                 Err(failure) if failure.is_not_found() => return Ok(None),
                 other => return other.map(Some),
             }
@@ -111,10 +112,7 @@ impl Endpoint {
         at: &Selection,
         limit: Option<u32>,
     ) -> Result<Objects, Failure> {
-        let mut objects = Objects {
-            items: Vec::new(),
-            revision: String::new(),
-        };
+        let mut objects = Objects::default();
         let mut params = ListParams {
             limit,
             field_selector: at.field_selector(),

@@ -136,6 +136,33 @@ impl Source {
         }
     }
 
+    /// Whether a cluster may do without these objects, so that it has none where it does not serve them.
+    ///
+    /// What decides about packets is never taken for absent: an API server that is starting, or a proxy in front of one,
+    /// answers as if it had never heard of the kind.
+    pub(super) fn is_optional(&self) -> bool {
+        match &self.view {
+            View::Crd(_) => !matches!(
+                self.kind,
+                Kind::ClusterInformation
+                    | Kind::FelixConfiguration
+                    | Kind::GlobalNetworkPolicy
+                    | Kind::GlobalNetworkSet
+                    | Kind::HostEndpoint
+                    | Kind::IpPool
+                    | Kind::NetworkPolicy
+                    | Kind::NetworkSet
+                    | Kind::Tier
+            ),
+            View::ClusterNetworkPolicy | View::Migration => true,
+            View::NetworkPolicy
+            | View::Pod { .. }
+            | View::Namespace
+            | View::ServiceAccount
+            | View::Node { .. } => false,
+        }
+    }
+
     /// The group, if the source is a custom resource, which can be written.
     pub(super) fn crd_group(&self) -> Option<Group> {
         match self.view {

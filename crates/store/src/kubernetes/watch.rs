@@ -4,7 +4,8 @@
 //! - A source resumes from the last revision it delivered, so that nothing is lost or repeated.
 //! - Without a revision to start from, a source first delivers everything there is; its part of the revision stays
 //!   empty until all of it is delivered.
-//! - A kind that the API server does not know has no changes until it does.
+//! - A kind that a cluster may do without, and that the API server does not know, has no changes until it does; another
+//!   one that it does not know ends the watch with an error.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
@@ -17,7 +18,8 @@ use serde_json::Value;
 
 use super::api::{Connection, Selection, WATCH_SILENCE};
 use super::failure::{self, Failure};
-use super::revision;
+use super::presence::Presence;
+use super::{KubernetesStore, revision};
 use super::source::{Reading, Source, revision_of};
 use crate::error::{Error, Result};
 use crate::key::{Key, Query};
@@ -27,11 +29,12 @@ use crate::store::{Change, Event, Watch};
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 
 /// Longest wait between two tries.
-const MAX_RETRY: Duration = Duration::from_secs(30);
+const MAX_RETRY: Duration = Duration::from_secs(4);
 
 /// The changes of one source.
 pub(super) struct Follower {
     client: kube::Client,
+    presence: Presence,
     source: Source,
     query: Query,
     at: Selection,
@@ -86,14 +89,15 @@ pub(super) fn merge(followers: Vec<(usize, Follower)>, mut parts: Vec<String>) -
 impl Follower {
     /// Prepares to follow a source, and makes the first connection, so that what cannot work fails at once.
     pub(super) async fn start(
-        client: kube::Client,
+        store: &KubernetesStore,
         source: Source,
         query: Query,
         at: Selection,
         revision: String,
     ) -> Result<Self> {
         let mut follower = Self {
-            client,
+            client: store.client.clone(),
+            presence: store.presence.clone(),
             source,
             query,
             at,
@@ -150,14 +154,19 @@ impl Follower {
             _ => self.open().await,
         };
         match result {
+            Err(Failure::NoSuchName) => {
+                self.failures = self.failures.saturating_add(1);
+                Ok(())
+            }
             Err(failure) if failure.is_not_found() => self.wait_for_kind(),
-            Err(failure) => return Err(self.error(failure)),
-            Ok(()) => {}
+            Err(failure) => Err(self.error(failure)),
+            Ok(is_served) if !is_served => self.wait_for_kind(),
+            Ok(_) => Ok(()),
         }
-        Ok(())
     }
 
-    async fn open(&mut self) -> Result<(), Failure> {
+    /// Whether the API server knows the kind.
+    async fn open(&mut self) -> Result<bool, Failure> {
         let Self {
             client,
             source,
@@ -166,14 +175,16 @@ impl Follower {
             ..
         } = self;
         self.connection = Some(source.endpoint.watch(client, at, revision).await?);
-        Ok(())
+        Ok(true)
     }
 
-    async fn read_all(&mut self) -> Result<(), Failure> {
+    /// Whether the API server knows the kind.
+    async fn read_all(&mut self) -> Result<bool, Failure> {
         let Some(objects) = self.source.endpoint.list(&self.client, &self.at).await? else {
-            self.wait_for_kind();
-            return Ok(());
+            return Ok(false);
         };
+        self.presence
+            .set_all(&self.source, &self.at, &objects.items);
         let changes: Vec<Change> = objects
             .items
             .iter()
@@ -184,12 +195,15 @@ impl Follower {
         self.pending.push_back(Change::Bookmark);
         self.pending_revision = objects.revision;
         self.failures = 0;
-        Ok(())
+        Ok(true)
     }
 
-    /// The API server does not know the kind: not a failure, but no reason to ask often either.
-    fn wait_for_kind(&mut self) {
+    /// The API server does not know the kind. Where a cluster may do without it that is no failure, but no reason to ask
+    /// often either.
+    fn wait_for_kind(&mut self) -> Result<()> {
+        self.presence.check_missing(&self.source)?;
         self.failures = self.failures.saturating_add(1);
+        Ok(())
     }
 
     fn error(&self, failure: Failure) -> Error {
@@ -214,9 +228,13 @@ impl Follower {
     fn on_event(&mut self, event: WatchEvent<Value>) -> Option<Step> {
         let (revision, change) = match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                self.presence.add(&self.source, &object);
                 (revision_of(&object).to_owned(), self.put(&object))
             }
-            WatchEvent::Deleted(object) => (revision_of(&object).to_owned(), self.delete(&object)),
+            WatchEvent::Deleted(object) => {
+                self.presence.remove(&self.source, &object);
+                (revision_of(&object).to_owned(), self.delete(&object))
+            }
             WatchEvent::Bookmark(bookmark) => {
                 (bookmark.metadata.resource_version, Change::Bookmark)
             }

@@ -4,7 +4,9 @@ use futures::StreamExt;
 use serde_json::json;
 use tortie_api::crd::Group;
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
-use tortie_store::{Change, Error, Key, Kind, Precondition, Query, Revision, Store};
+use tortie_store::{
+    Change, Error, Key, Kind, Precondition, Query, Resource, Revision, Store,
+};
 use tortie_testkit::KubeApiServer;
 
 use crate::cluster::{
@@ -89,7 +91,7 @@ async fn a_watch_resumes_after_the_loss_of_its_connection() {
 }
 
 #[tokio::test]
-async fn a_missing_crd_has_no_objects_until_it_is_installed() {
+async fn a_missing_crd_has_no_objects_only_where_a_cluster_may_do_without_it() {
     let server = KubeApiServer::start().unwrap();
     let config = KubernetesConfig {
         kubeconfig: vec![server.kubeconfig().into()],
@@ -98,11 +100,20 @@ async fn a_missing_crd_has_no_objects_until_it_is_installed() {
     let store = KubernetesStore::connect(&config).await.unwrap();
     assert_eq!(store.group(), Group::V1);
     for kind in Kind::ALL {
-        let list = store.list(&Query::all(*kind)).await.unwrap();
-        assert!(
-            list.items.iter().all(|item| item.kind() == Kind::Profile),
-            "{kind}"
-        );
+        match store.list(&Query::all(*kind)).await {
+            Ok(list) => {
+                let of_kubernetes = |item: &Resource| item.kind() == Kind::Profile;
+                assert!(list.items.iter().all(of_kubernetes), "{kind}");
+            }
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.contains("404") && text.contains("tortie crds"), "{text}");
+            }
+        }
+    }
+    for kind in [Kind::GlobalNetworkPolicy, Kind::NetworkPolicy, Kind::Tier] {
+        let listed = store.list(&Query::all(kind)).await;
+        assert!(listed.is_err(), "{kind} decides about packets");
     }
     let created = store
         .create(resource(Kind::Tier, "", "t", &json!({})))
@@ -110,17 +121,28 @@ async fn a_missing_crd_has_no_objects_until_it_is_installed() {
         .unwrap_err();
     assert!(created.to_string().contains("CRDs"), "{created}");
 
-    let from = store.list(&Query::all(Kind::Tier)).await.unwrap().revision;
-    let mut watch = store.watch(&Query::all(Kind::Tier), &from).await.unwrap();
+    let peers = Query::all(Kind::BgpPeer);
+    let first = store;
+    let from = first.list(&peers).await.unwrap().revision;
+    let mut watch = first.watch(&peers, &from).await.unwrap();
     install_crds(&server, Group::V3);
     let store = KubernetesStore::connect(&config).await.unwrap();
     assert_eq!(store.group(), Group::V3);
     install_crds(&server, Group::V1);
     let store = KubernetesStore::connect(&config).await.unwrap();
     assert_eq!(store.group(), Group::V1);
-    store
-        .create(resource(Kind::Tier, "", "late", &json!({})))
-        .await
-        .unwrap();
-    next_put(&mut watch, "late").await;
+    let peer = json!({"peerIP": "192.0.2.1", "asNumber": 64512});
+    for name in ["late", "later"] {
+        let peer = resource(Kind::BgpPeer, "", name, &peer);
+        store.create(peer).await.unwrap();
+        next_put(&mut watch, name).await;
+    }
+
+    // There were some, so that the kind is missing for good only once they were deleted.
+    let forget = ["delete", "crd", "bgppeers.crd.projectcalico.org"];
+    server.kubectl(&forget).unwrap().into_stdout().unwrap();
+    for _ in ["late", "later"] {
+        next_delete(&mut watch).await;
+    }
+    assert!(first.list(&peers).await.unwrap().items.is_empty());
 }

@@ -122,7 +122,8 @@ impl Source for KubernetesSource {
                 }
             }
         }
-        Err(Failure::MissingKind)
+        // Every cluster has services and slices: one that does not serve them does not serve them yet.
+        Err(Failure::Other("Kubernetes does not serve them (404)".into()))
     }
 
     async fn watch(&self, from: &Revision) -> Result<Events, Failure> {

@@ -1,15 +1,17 @@
 //! On a real kube-apiserver, with services and what is behind them, and kinds that are unknown at first.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tortie_api::crd::{self, Group};
-use tortie_store::Store;
+use tortie_store::{Kind, Store};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
-use tortie_sync::Config;
+use tortie_sync::{Config, Status};
 use tortie_testkit::KubeApiServer;
 
-use crate::world::{Consumer, World, quick, set};
+use crate::refusing_api::{Lie, RefusingApi};
+use crate::world::{Consumer, World, quick, resource, set};
 
 async fn store(server: &KubeApiServer) -> (Arc<dyn Store>, Config) {
     let config = KubernetesConfig {
@@ -70,8 +72,6 @@ async fn resources_services_and_slices_are_followed_and_missing_kinds_waited_for
     let (store, config) = store(&server).await;
     apply(&server, &web("10.0.0.5"));
     let mut consumer = Consumer::start(&store, &config);
-    consumer.until_in_sync().await;
-    consumer.until_like(&*store, &config.kinds).await;
     let told = |world: &World, kind: &str, part: &str| {
         let mut matching = world.matching(kind);
         matching.any(|value| value.to_string().contains(part))
@@ -82,8 +82,18 @@ async fn resources_services_and_slices_are_followed_and_missing_kinds_waited_for
         ("endpointSlice ", "10.0.0.5"),
         ("endpointSlice ", "8080"),
     ] {
-        assert!(told(&consumer.world, kind, part), "{:#?}", consumer.world);
+        let is_told = |this: &Consumer| told(&this.world, kind, part);
+        consumer.until(part, is_told).await;
     }
+    // What decides about packets is not absent only because nobody has heard of it.
+    let is_refused = |this: &Consumer| {
+        let refusals = this.refusals.join("\n");
+        refusals.contains("GlobalNetworkPolicy: list: Kubernetes answers 404")
+            && refusals.contains("Tier: list")
+            && !refusals.contains("StagedNetworkPolicy")
+    };
+    consumer.until("missing kinds", is_refused).await;
+    assert_ne!(consumer.status, Status::InSync);
 
     let [_, _, slice] = web("10.0.0.6");
     apply(&server, &[slice]);
@@ -93,6 +103,8 @@ async fn resources_services_and_slices_are_followed_and_missing_kinds_waited_for
     let established = ["wait", "crd", "--all", "--for=condition=Established"];
     kubectl(&server, &established);
     store.create(set("late", "192.0.2.0/24")).await.unwrap();
+    consumer.until_in_sync().await;
+    assert_eq!(consumer.refusals, [""; 0]);
     consumer.until_like(&*store, &config.kinds).await;
     assert!(consumer.world.has("late"));
 
@@ -107,6 +119,67 @@ async fn resources_services_and_slices_are_followed_and_missing_kinds_waited_for
     fresh.until_in_sync().await;
     fresh.world.assert_is(&consumer.world, "a new consumer");
     assert!(told(&fresh.world, "service ", "ClusterIP"));
-    let counters = consumer.syncer.counters();
+    let counters = fresh.syncer.counters();
     assert_eq!(counters.errors(), 0, "{counters:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_known_stays_while_the_api_server_denies_all_knowledge_of_it() {
+    let server = KubeApiServer::start().unwrap();
+    apply(&server, &crd::manifests(Group::V3));
+    let established = ["wait", "crd", "--all", "--for=condition=Established"];
+    kubectl(&server, &established);
+    let (direct, config) = store(&server).await;
+    let api = RefusingApi::start(config.cluster.unwrap()).await;
+    let config = KubernetesConfig {
+        api_endpoint: Some(format!("http://{}", api.address)),
+        api_group: Some(Group::V3),
+        ..KubernetesConfig::default()
+    };
+    let store: Arc<dyn Store> = Arc::new(KubernetesStore::connect(&config).await.unwrap());
+    let config = config_for(&[
+        Kind::GlobalNetworkSet,
+        Kind::GlobalNetworkPolicy,
+        Kind::StagedGlobalNetworkPolicy,
+    ]);
+    let spec = json!({"selector": "all()", "types": ["Ingress"]});
+    for kind in &config.kinds {
+        let object = match kind {
+            Kind::GlobalNetworkSet => set("first", "192.0.2.0/24"),
+            kind => resource(*kind, "", "default.first", &spec),
+        };
+        direct.create(object).await.unwrap();
+    }
+    let mut consumer = Consumer::start(&store, &config);
+    consumer.until_in_sync().await;
+    let before = consumer.world.clone();
+    for (status, part, kind) in [
+        (404, "globalnetworksets", "GlobalNetworkSet"),
+        (403, "globalnetworkpolicies", "GlobalNetworkPolicy"),
+        (404, "/globalnetworkpolicies", "GlobalNetworkPolicy"),
+        (404, "stagedglobal", "StagedGlobalNetworkPolicy"),
+    ] {
+        api.lie(Some(Lie { part, status }));
+        let is_refused = |this: &Consumer| this.refusals.iter().any(|line| line.starts_with(kind));
+        consumer.until(part, is_refused).await;
+        // Long enough for everything to be listed again, in vain.
+        let resyncs = consumer.syncer.counters().resyncs();
+        let is_listed = |this: &Consumer| this.syncer.counters().resyncs() > resyncs + 3;
+        while !is_listed(&consumer) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        api.lie(None);
+        consumer
+            .until("can be read again", |this| this.refusals.is_empty())
+            .await;
+        consumer.world.assert_is(&before, part);
+    }
+}
+
+fn config_for(kinds: &[Kind]) -> Config {
+    Config {
+        kinds: kinds.to_vec(),
+        pace: quick(),
+        ..Config::for_agent(None)
+    }
 }

@@ -8,5 +8,6 @@ mod faults;
 mod faulty_store;
 mod kubernetes;
 mod proxy;
+mod refusing_api;
 mod scenario;
 mod world;

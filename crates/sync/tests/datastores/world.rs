@@ -22,6 +22,8 @@ pub(crate) struct Consumer {
     pub(crate) world: World,
     pub(crate) status: Status,
     pub(crate) problems: Vec<ObjectProblem>,
+    /// What the datastore does not let us read now.
+    pub(crate) refusals: Vec<String>,
 }
 
 // === impl World ===
@@ -107,6 +109,7 @@ impl Consumer {
             world: World::default(),
             status: Status::WaitForDatastore,
             problems: Vec::new(),
+            refusals: Vec::new(),
         }
     }
 
@@ -114,6 +117,7 @@ impl Consumer {
         self.world.apply(&batch.updates);
         self.problems.extend(batch.problems);
         self.status = batch.status;
+        self.refusals = batch.refusals;
     }
 
     /// Takes what comes until this is true.
@@ -153,6 +157,7 @@ pub(crate) fn quick() -> Pace {
         longest_retry: Duration::from_millis(20),
         between_resyncs: Duration::from_millis(1),
         poll: Duration::from_millis(5),
+        second_list: Duration::from_millis(50),
         ..Pace::default()
     }
 }
