@@ -243,10 +243,7 @@ mod tests {
         last_good.set_datastore(update);
         assert!(last_good.refused().unwrap().contains("InterfacePrefix"));
         assert_eq!(last_good.config().policy.log.prefix, "mine");
-        assert_eq!(
-            last_good.config().interfaces,
-            local().config().interfaces
-        );
+        assert_eq!(last_good.config().interfaces, local().config().interfaces);
     }
 
     #[test]
@@ -261,7 +258,10 @@ mod tests {
         last_good.set_datastore(said(&[("LogPrefix", "two")]));
         assert_eq!(*last_good.config(), before);
         assert!(last_good.refused().unwrap().contains("no such program"));
-        assert!(last_good.revert(error()).is_err(), "there is nothing before it");
+        assert!(
+            last_good.revert(error()).is_err(),
+            "there is nothing before it"
+        );
         last_good.set_datastore(said(&[("LogPrefix", "three")]));
         assert_eq!(last_good.config().policy.log.prefix, "three");
         assert_eq!(last_good.refused(), None);

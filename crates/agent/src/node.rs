@@ -162,7 +162,7 @@ impl Node {
 
     fn on_batch(&mut self, agent: &Agent, batch: &tortie_sync::Batch) {
         for problem in &batch.problems {
-            tracing::warn!("{problem}; it counts as absent");
+            tracing::warn!("{problem}");
             agent.metrics.problems.inc();
         }
         agent.metrics.updates.inc_by(batch.updates.len() as u64);
@@ -176,6 +176,7 @@ impl Node {
             Status::InSync => 3,
         });
         self.datastore.set_refusals(&batch.refusals);
+        self.datastore.set_unprotected(&batch.unprotected);
         if batch.status == Status::InSync && self.datastore.set_read() {
             self.engine.on_in_sync();
         }

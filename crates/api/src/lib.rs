@@ -25,6 +25,7 @@ mod problem;
 mod resource;
 pub mod scalar;
 mod schema;
+mod stored;
 pub mod validate;
 
 pub use kind::{Kind, Scope};
@@ -32,6 +33,7 @@ pub use kinds::*;
 pub use object::{API_VERSION, NoStatus, Object, Spec};
 pub use problem::{Path, Problem, Problems};
 pub use resource::{DecodeError, Resource};
+pub use stored::stand_in;
 
 /// Whether a value is the one that its type starts with; such fields are left out of the wire form.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -114,9 +114,23 @@ impl Resource {
         })
     }
 
-    /// Reads what a datastore holds. Fields that are not known are left out.
+    /// Reads what a datastore holds. Fields that are not known are left out; below a rule that is remembered.
     pub fn decode_stored(kind: Kind, value: &Value) -> Result<Self, DecodeError> {
-        Self::decode(kind, value).map_err(|error| DecodeError {
+        let decoded = match Self::decode(kind, value) {
+            // The error may be about such a field.
+            Err(error) => {
+                let mut known = value.clone();
+                match crate::stored::take_unknown(kind, &mut known) {
+                    Some(unknown) => Self::decode(kind, &known).map(|mut resource| {
+                        unknown.mark(&mut resource);
+                        resource
+                    }),
+                    None => Err(error),
+                }
+            }
+            decoded => decoded,
+        };
+        decoded.map_err(|error| DecodeError {
             kind,
             name: value
                 .pointer("/metadata/name")

@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //! - Pure and total: no I/O, no clock, and no panic on data.
-//! - What cannot be converted counts as absent, with a problem that says why. A part is left out alone, also with a
-//!   problem, only where that does not widen what a policy allows: an address of a network set, for example.
+//! - What cannot be converted says so with a problem, and whether something may be open that should not be: see
+//!   [`Fidelity`]. A policy whose rules cannot be read is one that denies.
 //! - Selectors are composed as Calico composes them, character by character, since sets are named by a hash of them.
 
 mod cluster;
@@ -42,7 +42,8 @@ const DEFAULT: &str = "default";
 /// Turns resources into updates.
 ///
 /// It remembers only what a removal, which names the resource alone, cannot tell: keys that come from the spec, and
-/// pools, of which several may claim one range.
+/// pools, of which several may claim one range. What it remembers of a resource stays where a newer version of that
+/// cannot be converted.
 #[derive(Debug, Default)]
 pub struct Converter {
     pools: Contested<IpNet, IpPool>,
@@ -57,6 +58,20 @@ pub struct Converted {
     pub updates: Vec<Update>,
     /// What was left out, and why.
     pub problems: Vec<ObjectProblem>,
+    /// How the updates compare with what the resource says.
+    pub fidelity: Fidelity,
+}
+
+/// How what a node works with compares with what a resource says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Fidelity {
+    /// It is the same, but for details that let nothing pass.
+    #[default]
+    Whole,
+    /// The resource cannot be read; what is in its place lets pass less than the resource could.
+    Closed,
+    /// The resource cannot be read, and what it closes may be open.
+    Open,
 }
 
 /// What is wrong with an object.
@@ -79,7 +94,25 @@ impl Converter {
     /// A resource is there, new or changed.
     pub fn set(&mut self, resource: &Resource) -> Converted {
         let mut problems = Problems::default();
-        let updates = self.updates(resource, &mut problems);
+        let mut is_stand_in = false;
+        let updates = self.updates(resource, &mut problems, &mut is_stand_in);
+        let is_lost = !problems.is_empty() && updates.iter().all(Update::is_removal);
+        let fidelity = match resource {
+            Resource::NetworkPolicy(_) | Resource::GlobalNetworkPolicy(_) => {
+                match (is_lost, is_stand_in) {
+                    (true, _) => Fidelity::Open,
+                    (false, true) => Fidelity::Closed,
+                    (false, false) => Fidelity::Whole,
+                }
+            }
+            // A member that is missing may be one that a rule denies.
+            Resource::NetworkSet(_) | Resource::GlobalNetworkSet(_) if !problems.is_empty() => {
+                Fidelity::Open
+            }
+            Resource::HostEndpoint(_) if is_lost => Fidelity::Open,
+            _ if is_lost => Fidelity::Closed,
+            _ => Fidelity::Whole,
+        };
         let id = resource.id();
         let problems = problems.iter().map(|problem| ObjectProblem {
             object: id.clone(),
@@ -88,6 +121,7 @@ impl Converter {
         Converted {
             updates,
             problems: problems.collect(),
+            fidelity,
         }
     }
 
@@ -101,17 +135,24 @@ impl Converter {
         }
     }
 
-    fn updates(&mut self, resource: &Resource, problems: &mut Problems) -> Vec<Update> {
+    fn updates(
+        &mut self,
+        resource: &Resource,
+        problems: &mut Problems,
+        is_stand_in: &mut bool,
+    ) -> Vec<Update> {
         let metadata = resource.metadata();
         let name = metadata.name.clone();
         let update = match resource {
             Resource::NetworkPolicy(policy) => {
-                let value = policy::network_policy(&metadata.namespace, &policy.spec, problems);
-                return policy_update(resource, value, problems);
+                let converted = policy::network_policy(&metadata.namespace, &policy.spec, problems);
+                *is_stand_in = converted.is_stand_in;
+                return policy_update(resource, converted.policy, problems);
             }
             Resource::GlobalNetworkPolicy(policy) => {
-                let value = policy::global_network_policy(&policy.spec, problems);
-                return policy_update(resource, value, problems);
+                let converted = policy::global_network_policy(&policy.spec, problems);
+                *is_stand_in = converted.is_stand_in;
+                return policy_update(resource, converted.policy, problems);
             }
             Resource::StagedNetworkPolicy(policy) => {
                 let value =
@@ -143,16 +184,25 @@ impl Converter {
             }
             Resource::HostEndpoint(endpoint) => {
                 let value = endpoint::host_endpoint(endpoint, problems);
+                if value.is_none() && self.host_endpoints.contains(&name) {
+                    return Vec::new();
+                }
                 return self.host_endpoints.set(&name, value, |key, value| {
                     Update::HostEndpoint(key, value.map(Box::new))
                 });
             }
             Resource::IpPool(pool) => {
                 let value = network::pool(&pool.spec, problems);
+                if value.is_none() && self.pools.contains(&name) {
+                    return Vec::new();
+                }
                 return pool_updates(self.pools.set(&name, value));
             }
             Resource::IpamBlock(block) => {
                 let value = network::block(&block.spec, problems);
+                if value.is_none() && self.blocks.contains(&name) {
+                    return Vec::new();
+                }
                 return self.blocks.set(&name, value, Update::Block);
             }
             Resource::Tier(tier) => Update::Tier(name, Some(policy::tier(&tier.spec))),

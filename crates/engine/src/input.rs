@@ -66,3 +66,27 @@ pub enum Update {
     /// A virtual machine on its way from one node to another.
     LiveMigration(ObjectName, Option<LiveMigration>),
 }
+
+impl Update {
+    /// Whether the object is absent.
+    pub fn is_removal(&self) -> bool {
+        match self {
+            Self::Policy(_, value) => value.is_none(),
+            Self::Tier(_, value) => value.is_none(),
+            Self::Profile(_, value) => value.is_none(),
+            Self::WorkloadEndpoint(_, value) => value.is_none(),
+            Self::HostEndpoint(_, value) => value.is_none(),
+            Self::NetworkSet(_, value) => value.is_none(),
+            Self::EndpointSlice(_, value) => value.is_none(),
+            Self::Service(_, value) => value.is_none(),
+            Self::IpPool(_, value) => value.is_none(),
+            Self::Block(_, value) => value.is_none(),
+            Self::Node(_, value) => value.is_none(),
+            Self::Configuration(_, value) => value.is_none(),
+            Self::Cluster(value) => value.is_none(),
+            Self::BgpConfiguration(value) => value.is_none(),
+            Self::BgpPeer(_, value) => value.is_none(),
+            Self::LiveMigration(_, value) => value.is_none(),
+        }
+    }
+}

@@ -188,10 +188,10 @@ impl Loaded {
                     let key = tortie_store::Key::global(block_kind(), &block.metadata.name);
                     match Block::load(block.spec) {
                         Ok(block) => self.blocks.push(block),
-                        Err(error) => self.invalid.push(Invalid {
-                            key,
-                            reason: error.to_string(),
-                        }),
+                        Err(error) => {
+                            self.invalid
+                                .push(Invalid::new(key, error.to_string(), None));
+                        }
                     }
                 }
                 Resource::BlockAffinity(object) => {

@@ -438,7 +438,10 @@ fn list_of(found: &[Found], query: &Query, revision: i64) -> List {
     for (key, found) in entries {
         match found.stored().decode() {
             Ok(resource) => list.items.push(resource),
-            Err(reason) => list.invalid.push(Invalid { key, reason }),
+            Err(reason) => {
+                let value = found.stored().value;
+                list.invalid.push(Invalid::of_bytes(key, reason, value));
+            }
         }
     }
     default_profile::add_to(&mut list.items, query);

@@ -158,12 +158,64 @@ pub struct List {
 }
 
 /// A stored value that could not be read as an object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Invalid {
     /// The key it is stored under.
     pub key: Key,
     /// Why it could not be read.
     pub reason: String,
+    /// For a policy that is enforced: what denies in its place, if it can be told about whom the policy is.
+    #[serde(default, with = "stand_in_json")]
+    pub stand_in: Option<Box<Resource>>,
+}
+
+impl Invalid {
+    /// A value that could not be read; `stored` is its content as far as that is JSON.
+    pub fn new(key: Key, reason: String, stored: Option<&serde_json::Value>) -> Self {
+        let stand_in = stored.and_then(|stored| tortie_api::stand_in(key.kind, stored));
+        let stand_in = stand_in.map(|mut resource| {
+            let metadata = resource.metadata_mut();
+            metadata.name.clone_from(&key.name);
+            metadata.namespace.clone_from(&key.namespace);
+            Box::new(resource)
+        });
+        Self {
+            key,
+            reason,
+            stand_in,
+        }
+    }
+
+    /// The same, from stored bytes.
+    pub(crate) fn of_bytes(key: Key, reason: String, stored: &[u8]) -> Self {
+        let stored = serde_json::from_slice(stored).ok();
+        Self::new(key, reason, stored.as_ref())
+    }
+}
+
+/// Resources tell their kind in JSON, and are read as that.
+mod stand_in_json {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+    use tortie_api::{Kind, Resource};
+
+    pub(super) fn serialize<S: Serializer>(
+        stand_in: &Option<Box<Resource>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        stand_in.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Box<Resource>>, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let kind = value.get("kind").and_then(Value::as_str);
+        let resource = kind
+            .and_then(Kind::from_name)
+            .and_then(|kind| Resource::decode_stored(kind, &value).ok());
+        Ok(resource.map(Box::new))
+    }
 }
 
 /// A stream of changes.

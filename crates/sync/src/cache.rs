@@ -302,7 +302,7 @@ mod tests {
             let names = self.0.lock().unwrap().pop_front().unwrap();
             let item = |name: &&str| Item {
                 version: "1".into(),
-                ..Item::unreadable(Name::new("", name), String::new())
+                ..Item::unreadable(Name::new("", name), String::new(), None)
             };
             Ok(Snapshot {
                 items: names.iter().map(item).collect(),
@@ -334,8 +334,8 @@ mod tests {
             tokio::select! {
                 taken = mailbox.receive() => {
                     let objects = taken.objects.into_iter();
-                    let absent = objects.filter(|(_, _, state)| matches!(state, State::Absent));
-                    gone.extend(absent.map(|(_, name, _)| name.name().to_owned()));
+                    let absent = objects.filter(|taking| matches!(taking.state, State::Absent));
+                    gone.extend(absent.map(|taking| taking.name.name().to_owned()));
                 }
                 () = &mut end => break,
             }

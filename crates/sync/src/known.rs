@@ -43,7 +43,10 @@ impl Known {
 
     /// Whether there are objects, and none of them is among these.
     pub(crate) fn loses_all(&self, items: &[Item]) -> bool {
-        !self.is_empty() && !items.iter().any(|item| self.objects.contains_key(&item.name))
+        !self.is_empty()
+            && !items
+                .iter()
+                .any(|item| self.objects.contains_key(&item.name))
     }
 
     /// There is this object; nothing to tell if that is known.
@@ -94,7 +97,7 @@ mod tests {
     fn item(name: &str, version: &str) -> Item {
         Item {
             version: version.into(),
-            ..Item::unreadable(Name::new("ns", name), String::new())
+            ..Item::unreadable(Name::new("ns", name), String::new(), None)
         }
     }
 

@@ -27,4 +27,4 @@ mod syncer;
 pub use backoff::Pace;
 pub use counters::Counters;
 pub use status::Status;
-pub use syncer::{Batch, Config, Syncer, Wake};
+pub use syncer::{Batch, Config, Consequence, Problem, Syncer, Wake};

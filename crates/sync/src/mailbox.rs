@@ -27,7 +27,17 @@ pub(crate) struct Taken {
     pub(crate) status: Status,
     /// What keeps caches from reading their topics, although the datastore answers.
     pub(crate) refusals: Vec<String>,
-    pub(crate) objects: Vec<(Topic, Name, State)>,
+    pub(crate) objects: Vec<Taking>,
+}
+
+/// One object of them.
+#[derive(Debug)]
+pub(crate) struct Taking {
+    pub(crate) topic: Topic,
+    pub(crate) name: Name,
+    /// Whether the consumer was told before that it exists.
+    pub(crate) is_told: bool,
+    pub(crate) state: State,
 }
 
 struct Waiting {
@@ -187,9 +197,12 @@ impl Waiting {
         self.are_refusals_told = true;
         let mut objects: Vec<_> = std::mem::take(&mut self.objects).into_iter().collect();
         objects.sort_unstable_by_key(|(_, newest)| newest.arrival);
-        let objects = objects
-            .into_iter()
-            .map(|((topic, name), newest)| (topic, name, newest.state));
+        let objects = objects.into_iter().map(|((topic, name), newest)| Taking {
+            topic,
+            name,
+            is_told: newest.is_told,
+            state: newest.state,
+        });
         Some(Taken {
             status: self.told,
             refusals: self.refusals.iter().flatten().cloned().collect(),
@@ -216,7 +229,7 @@ mod tests {
     }
 
     fn put(name: &str, is_new: bool, content: &str) -> Delta {
-        delta(name, is_new, State::Unreadable(content.to_owned()))
+        delta(name, is_new, State::Unreadable(content.to_owned(), None))
     }
 
     fn post(mailbox: &Mailbox, deltas: Vec<Delta>) {
@@ -230,9 +243,9 @@ mod tests {
         let objects: Vec<_> = taken
             .objects
             .iter()
-            .map(|(_, name, state)| {
+            .map(|Taking { name, state, .. }| {
                 let content = match state {
-                    State::Unreadable(content) => content,
+                    State::Unreadable(content, _) => content,
                     _ => "gone",
                 };
                 (name.name(), content)

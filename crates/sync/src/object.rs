@@ -27,8 +27,8 @@ pub(crate) enum State {
     Resource(Resource),
     /// Of an object that has no resource.
     Update(Box<Update>),
-    /// It is there and cannot be read, for this reason.
-    Unreadable(String),
+    /// It is there and cannot be read, for this reason. What denies in its place, if that can be told.
+    Unreadable(String, Option<Box<Resource>>),
     Absent,
 }
 
@@ -86,11 +86,11 @@ impl Name {
 
 impl Item {
     /// An object that cannot be read. Lists do not tell the revision of such; the reason is as good.
-    pub(crate) fn unreadable(name: Name, reason: String) -> Self {
+    pub(crate) fn unreadable(name: Name, reason: String, stand_in: Option<Box<Resource>>) -> Self {
         Self {
             name,
             version: format!("unreadable: {reason}").into(),
-            state: State::Unreadable(reason),
+            state: State::Unreadable(reason, stand_in),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a consumer sees of all this.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +9,13 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tortie_api::{Kind, Path, Problems};
 use tortie_engine::Update;
-use tortie_engine::convert::{Converter, ObjectProblem};
+use tortie_engine::convert::{Converted, Converter, Fidelity, ObjectProblem};
 use tortie_store::{Key, Store};
 
 use crate::backoff::Pace;
 use crate::cache::Cache;
 use crate::counters::Counters;
-use crate::mailbox::{Mailbox, Taken};
+use crate::mailbox::{Mailbox, Taken, Taking};
 use crate::object::{Name, State, Topic};
 use crate::source::Source;
 use crate::source::kubernetes::KubernetesSource;
@@ -67,11 +68,35 @@ pub struct Batch {
     pub status: Status,
     /// The new states of objects, in the order in which these first changed.
     pub updates: Vec<Update>,
-    /// What is wrong with objects that are therefore absent, or absent in part. Said once for each of their versions.
-    pub problems: Vec<ObjectProblem>,
+    /// What is wrong with objects, and what follows from it. Said once for each of their versions.
+    pub problems: Vec<Problem>,
     /// Kinds that the datastore does not let us read although it answers, each with the verb and the cause. What was told
     /// of them stays.
     pub refusals: Vec<String>,
+    /// All objects of which no version could be read so far, and for want of which something may be open.
+    pub unprotected: Vec<String>,
+}
+
+/// What is wrong with an object, and what follows from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The object, and what is wrong with it.
+    pub problem: ObjectProblem,
+    /// What follows from it.
+    pub consequence: Consequence,
+}
+
+/// What follows from an object that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consequence {
+    /// All but this part of it counts.
+    Partly,
+    /// Its last version that could be read stays in force.
+    Kept,
+    /// There is none before it: it denies what it decides about.
+    Denies,
+    /// There is none before it, and it is not known what it closes.
+    Missing,
 }
 
 /// Follows a datastore until it is dropped.
@@ -79,6 +104,8 @@ pub struct Syncer {
     mailbox: Arc<Mailbox>,
     counters: Arc<Counters>,
     converter: Converter,
+    /// Objects of which the consumer knows no version that could be read.
+    poor: HashMap<(Topic, Name), Fidelity>,
     /// Dropped with the rest, which ends them.
     _caches: JoinSet<()>,
 }
@@ -142,6 +169,7 @@ impl Syncer {
             mailbox,
             counters,
             converter: Converter::new(),
+            poor: HashMap::new(),
             _caches: caches,
         }
     }
@@ -175,24 +203,93 @@ impl Syncer {
             updates: Vec::with_capacity(taken.objects.len()),
             problems: Vec::new(),
             refusals: taken.refusals,
+            unprotected: Vec::new(),
         };
-        for (topic, name, state) in taken.objects {
+        for object in taken.objects {
+            let Taking {
+                topic,
+                name,
+                is_told,
+                state,
+            } = object;
+            let key = (topic, name);
+            let has_good = is_told && !self.poor.contains_key(&key);
             match state {
                 State::Resource(mut resource) => {
                     resource.set_read_defaults();
                     let converted = self.converter.set(&resource);
-                    batch.updates.extend(converted.updates);
-                    batch.problems.extend(converted.problems);
+                    self.take(key, has_good, converted, &mut batch);
                 }
-                State::Update(update) => batch.updates.push(*update),
-                State::Absent => self.remove(topic, &name, &mut batch.updates),
-                State::Unreadable(reason) => {
-                    self.remove(topic, &name, &mut batch.updates);
-                    batch.problems.extend(problems(topic, &name, reason));
+                State::Update(update) => {
+                    self.poor.remove(&key);
+                    batch.updates.push(*update);
+                }
+                State::Absent => {
+                    self.poor.remove(&key);
+                    self.remove(key.0, &key.1, &mut batch.updates);
+                }
+                State::Unreadable(reason, stand_in) => {
+                    let unreadable = problems(key.0, &key.1, reason);
+                    let mut converted = match stand_in {
+                        Some(stand_in) if !has_good => self.converter.set(&stand_in),
+                        _ => Converted::default(),
+                    };
+                    converted.fidelity = if stand_in_denies(&converted) || is_closed(key.0) {
+                        Fidelity::Closed
+                    } else {
+                        Fidelity::Open
+                    };
+                    if converted.updates.is_empty() && !has_good {
+                        self.remove(key.0, &key.1, &mut converted.updates);
+                    }
+                    converted.problems = unreadable;
+                    self.take(key, has_good, converted, &mut batch);
                 }
             }
         }
+        let open = self
+            .poor
+            .iter()
+            .filter(|(_, fidelity)| **fidelity == Fidelity::Open);
+        batch.unprotected = open
+            .map(|((topic, name), _)| object_id(*topic, name))
+            .collect();
+        batch.unprotected.sort();
         batch
+    }
+
+    /// Takes what became of an object; where that is not all that the object says, its last good version stays, if there
+    /// was one.
+    fn take(
+        &mut self,
+        key: (Topic, Name),
+        has_good: bool,
+        converted: Converted,
+        batch: &mut Batch,
+    ) {
+        let consequence = match converted.fidelity {
+            Fidelity::Whole => Consequence::Partly,
+            _ if has_good => Consequence::Kept,
+            Fidelity::Closed => Consequence::Denies,
+            Fidelity::Open => Consequence::Missing,
+        };
+        let problems = converted.problems.into_iter();
+        batch.problems.extend(problems.map(|problem| Problem {
+            problem,
+            consequence,
+        }));
+        if consequence == Consequence::Kept {
+            return;
+        }
+        batch.updates.extend(converted.updates);
+        match converted.fidelity {
+            Fidelity::Whole => {
+                self.poor.remove(&key);
+            }
+            poor => {
+                self.poor.insert(key, poor);
+            }
+        }
     }
 
     fn remove(&mut self, topic: Topic, name: &Name, updates: &mut Vec<Update>) {
@@ -209,12 +306,38 @@ impl Syncer {
     }
 }
 
-fn problems(topic: Topic, name: &Name, reason: String) -> Vec<ObjectProblem> {
+/// Whether there is something that denies in place of an object.
+fn stand_in_denies(converted: &Converted) -> bool {
+    !converted.updates.is_empty() && converted.fidelity == Fidelity::Whole
+}
+
+/// Whether less is allowed where an object of the topic is missing, never more.
+fn is_closed(topic: Topic) -> bool {
+    !matches!(
+        topic,
+        Topic::Service
+            | Topic::EndpointSlice
+            | Topic::Kind(
+                Kind::GlobalNetworkPolicy
+                    | Kind::NetworkPolicy
+                    | Kind::Tier
+                    | Kind::GlobalNetworkSet
+                    | Kind::NetworkSet
+                    | Kind::HostEndpoint
+            )
+    )
+}
+
+fn object_id(topic: Topic, name: &Name) -> String {
     let (namespace, name) = (name.namespace(), name.name());
-    let object = match topic {
+    match topic {
         Topic::Kind(kind) => Key::namespaced(kind, namespace, name).to_string(),
         Topic::Service | Topic::EndpointSlice => format!("{topic}({namespace}/{name})"),
-    };
+    }
+}
+
+fn problems(topic: Topic, name: &Name, reason: String) -> Vec<ObjectProblem> {
+    let object = object_id(topic, name);
     let mut problems = Problems::default();
     problems.add_missing(&Path::ROOT, reason);
     let problems = problems.iter().cloned();
@@ -224,4 +347,16 @@ fn problems(topic: Topic, name: &Name, reason: String) -> Vec<ObjectProblem> {
             problem,
         })
         .collect()
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let consequence = match self.consequence {
+            Consequence::Partly => "the rest of it counts",
+            Consequence::Kept => "its last version that could be read stays in force",
+            Consequence::Denies => "it denies what it decides about",
+            Consequence::Missing => "it is missing, and what it closes may be open",
+        };
+        write!(f, "{}; {consequence}", self.problem)
+    }
 }

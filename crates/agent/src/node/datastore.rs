@@ -19,6 +19,8 @@ pub(super) struct Datastore {
     is_ready: Option<bool>,
     /// Kinds that it does not let us read; what was known of them stays in force.
     refusals: Option<String>,
+    /// Objects of which no version could be read, and for want of which something may be open.
+    unprotected: Option<String>,
     /// When it was last said that it is not ready.
     said: Option<Instant>,
 }
@@ -32,6 +34,11 @@ impl Datastore {
     /// It does not let us read these kinds.
     pub(super) fn set_refusals(&mut self, refusals: &[String]) {
         self.refusals = (!refusals.is_empty()).then(|| refusals.join("; "));
+    }
+
+    /// These objects cannot be read, and something may be open for want of them.
+    pub(super) fn set_unprotected(&mut self, objects: &[String]) {
+        self.unprotected = (!objects.is_empty()).then(|| objects.join(", "));
     }
 
     /// It is ready; whether it was not before.
@@ -69,11 +76,18 @@ impl Datastore {
                 Some("the datastore has not been read completely".to_owned()),
             ),
         };
-        if let Some(refusals) = &self.refusals {
-            let refused = format!("the datastore does not let us read {refusals}");
+        let refused = self.refusals.as_ref().map(|refusals| {
+            format!(
+                "the datastore does not let us read {refusals}; what was known of it stays in force"
+            )
+        });
+        let unprotected = self.unprotected.as_ref().map(|objects| {
+            format!("what these close may be open, since they cannot be read: {objects}")
+        });
+        for more in [refused, unprotected].into_iter().flatten() {
             problem = Some(match problem {
-                Some(problem) => format!("{problem}; {refused}"),
-                None => format!("{refused}; what was known of it stays in force"),
+                Some(problem) => format!("{problem}; {more}"),
+                None => more,
             });
         }
         let is_known = self.is_ready.is_some() || self.refusals.is_some();

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use tortie_agent::config::{Sources, resolve};
 use tortie_agent::{machine, rules_config};
 use tortie_api::{Kind, Resource};
+use tortie_engine::Update;
 use tortie_engine::convert::Converter;
 use tortie_engine::message::Encapsulation;
-use tortie_engine::Update;
 
 /// Fields whose parameters keep an agent from running if they are wrong, and that any text may be written to.
 const TEXTS: [&str; 4] = [

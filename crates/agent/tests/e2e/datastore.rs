@@ -12,6 +12,7 @@ on_both_data_planes!(
     without_the_datastore_everything_stays_in_force_and_its_return_brings_what_is_new,
     what_was_deleted_while_the_datastore_was_away_and_its_history_forgotten_is_not_in_force,
     a_bad_object_is_reported_and_all_others_are_in_force,
+    a_condition_that_is_not_known_widens_no_rule,
 );
 
 fn without_the_datastore_everything_stays_in_force_and_its_return_brings_what_is_new(plane: Plane) {
@@ -111,7 +112,7 @@ fn a_bad_object_is_reported_and_all_others_are_in_force(plane: Plane) {
     let known = agent.metrics.problems.get();
     world.put_raw(
         "globalnetworkpolicies/default.bad",
-        r#"{"spec": {"order": {}}}"#,
+        r#"{"spec": {"order": {}, "selector": "role == 'nobody'"}}"#,
     );
     eventually("the second is reported", &true, || {
         agent.metrics.problems.get() > known
@@ -121,7 +122,13 @@ fn a_bad_object_is_reported_and_all_others_are_in_force(plane: Plane) {
         (client.tcp(&server, 80), true),
         (client.tcp(&server, 81), false),
     ]);
-    // A policy with a selector that cannot be read is one of them, too.
+    // Of the first nobody knows what it closes.
+    let problem = agent.health.readiness().unwrap_err();
+    assert!(
+        problem.contains("(default.bad-from-the-start)"),
+        "{problem}"
+    );
+    // A policy whose rules cannot be read denies, for want of a version before it.
     let known = agent.metrics.problems.get();
     world.put_raw(
         "globalnetworkpolicies/default.unreadable",
@@ -140,16 +147,72 @@ fn a_bad_object_is_reported_and_all_others_are_in_force(plane: Plane) {
     eventually("the third is reported", &true, || {
         agent.metrics.problems.get() > known
     });
-    world.setting.check_flows(&[
-        (client.tcp(&other, 80), true),
+    world.setting.await_flows(&[
+        (client.tcp(&other, 80), false),
         (client.tcp(&server, 80), true),
         (client.tcp(&server, 81), false),
     ]);
-    // Where no policy decides, profiles do: those that cannot be read allow nothing.
-    world.put_raw("profiles/open", "{");
-    world.setting.await_flows(&[
-        (client.tcp(&server, 80), false),
-        (other.tcp(&client, 80), false),
-        (client.tcp(&other, 80), false),
-    ]);
+    // A version that cannot be read leaves the one before it in force: of a policy, and of a profile.
+    let known = agent.metrics.problems.get();
+    for path in ["globalnetworkpolicies/default.good", "profiles/open"] {
+        world.put_raw(path, r#"{"spec": {"ingress": [{"action": "@eny"}]}}"#);
+    }
+    eventually("both are reported", &true, || {
+        agent.metrics.problems.get() > known + 1
+    });
+    let kept = [
+        (client.tcp(&server, 80), true),
+        (client.tcp(&server, 81), false),
+        (server.tcp(&client, 80), true),
+    ];
+    world.setting.check_flows(&kept);
+    // An agent that starts now knows no version before it.
+    agent.end();
+    let _agent = world.setting.start_agent(plane, &[]);
+    world
+        .setting
+        .await_flows(&kept.map(|(flow, _)| (flow, false)));
+}
+
+fn a_condition_that_is_not_known_widens_no_rule(plane: Plane) {
+    let mut world = WithEtcd::new();
+    let setting = &mut world.setting;
+    let client = setting.add_pod("client", 1, &json!({"role": "client"}));
+    let server = setting.add_pod("server", 2, &json!({"role": "server"}));
+    let put = |world: &WithEtcd, rules: &serde_json::Value| {
+        let policy = json!({
+            "apiVersion": "projectcalico.org/v3",
+            "kind": "GlobalNetworkPolicy",
+            "metadata": {"name": "default.newer"},
+            "spec": {"selector": "role == 'server'", "types": ["Ingress"], "ingress": rules},
+        });
+        world.put_raw("globalnetworkpolicies/default.newer", &policy.to_string());
+    };
+    put(&world, &json!([{"action": "Allow"}]));
+    let _agent = world.setting.start_agent(plane, &[]);
+    let ports = |open: [bool; 2]| {
+        [
+            (client.tcp(&server, 80), open[0]),
+            (client.tcp(&server, 81), open[1]),
+        ]
+    };
+    world.setting.await_flows(&ports([true, true]));
+    let one = json!({"ports": [80]});
+    put(
+        &world,
+        &json!([
+            {"action": "Deny", "protocol": "TCP", "destination": one, "source": {"domains": ["x"]}},
+            {"action": "Allow"},
+        ]),
+    );
+    world.setting.await_flows(&ports([false, true]));
+    put(
+        &world,
+        &json!([
+            {"action": "Allow", "protocol": "TCP", "destination": one},
+            {"action": "Allow", "source": {"domains": ["x"]}},
+            {"action": "Pass", "during": "the night"},
+        ]),
+    );
+    world.setting.await_flows(&ports([true, false]));
 }

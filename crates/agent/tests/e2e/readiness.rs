@@ -60,7 +60,9 @@ fn a_datastore_that_was_not_ready_for_a_while_is_followed_again(plane: Plane) {
     await_not_ready(&agent);
     world.setting.put(deny(81));
     let updates = agent.metrics.updates.get();
-    world.setting.put(policy("more", &json!({"selector": "none()"})));
+    world
+        .setting
+        .put(policy("more", &json!({"selector": "none()"})));
     eventually("the change is heard of", &true, || {
         agent.metrics.updates.get() > updates
     });
@@ -132,7 +134,9 @@ fn a_configuration_that_cannot_work_ends_nothing(plane: Plane) {
         eventually("put right", &Ok(()), || agent.health.readiness());
     }
     agent.end();
-    world.setting.put(configure(json!({"interfacePrefix": "*"})));
+    world
+        .setting
+        .put(configure(json!({"interfacePrefix": "*"})));
     let agent = world.setting.start_agent(plane, &[]);
     let problem = agent.health.readiness().unwrap_err();
     assert!(problem.contains("InterfacePrefix"), "{problem}");

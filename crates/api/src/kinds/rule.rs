@@ -10,7 +10,7 @@ use crate::scalar::{Port, Protocol};
 
 /// One rule; all conditions that are set must hold for the action to happen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(extend("required" = ["action"]))]
 pub struct Rule {
     /// What happens to traffic that matches.
@@ -43,11 +43,21 @@ pub struct Rule {
     /// Notes carried with the rule; they do not take part in matching.
     #[serde(skip_serializing_if = "is_default")]
     pub metadata: Option<RuleMetadata>,
+    /// Fields of the stored rule that this version does not know, from a newer one or misspelt. They may be conditions, so
+    /// that the rule must not be taken for all that it allows. Written under a name that no version knows: whoever reads
+    /// the rule again is told the same.
+    #[serde(
+        rename = "x-unknown",
+        skip_deserializing,
+        skip_serializing_if = "is_default"
+    )]
+    #[schemars(skip)]
+    pub unknown: Vec<String>,
 }
 
 /// One way to match a request path; exactly one member is set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HttpPath {
     /// The whole path must be equal to this.
     #[serde(skip_serializing_if = "is_default")]
@@ -61,7 +71,7 @@ pub struct HttpPath {
 
 /// Conditions on HTTP requests; a list left empty matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HttpMatch {
     /// Request methods that match, such as `GET`.
     #[serde(skip_serializing_if = "is_default")]
@@ -75,7 +85,7 @@ pub struct HttpMatch {
 
 /// Kind of an ICMP message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct IcmpFields {
     /// Message type, such as 8 for an IPv4 echo request.
     #[serde(skip_serializing_if = "is_default")]
@@ -89,7 +99,7 @@ pub struct IcmpFields {
 
 /// Conditions on one side of the traffic; all that are set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct EntityRule {
     /// Addresses and CIDRs of which one must contain the peer; all of one IP version.
     #[serde(skip_serializing_if = "is_default")]
@@ -130,7 +140,7 @@ pub struct EntityRule {
 
 /// Names a Kubernetes service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ServiceMatch {
     /// Name of the service.
     #[serde(skip_serializing_if = "is_default")]
@@ -144,7 +154,7 @@ pub struct ServiceMatch {
 
 /// Selects service accounts; name and label conditions must both hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ServiceAccountMatch {
     /// Names of service accounts, one of which must match; any name when empty.
     #[serde(skip_serializing_if = "is_default")]

@@ -111,9 +111,8 @@ fn check_marks(at: &Path<'_>, spec: &FelixConfigurationSpec, problems: &mut Prob
 /// Workloads that are not recognised by their interfaces would not be protected.
 fn check_interface_prefix(at: &Path<'_>, spec: &FelixConfigurationSpec, problems: &mut Problems) {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    let is_prefix = |text: &str| {
-        !text.is_empty() && text.len() <= MAX_INTERFACE && text.bytes().all(is_plain)
-    };
+    let is_prefix =
+        |text: &str| !text.is_empty() && text.len() <= MAX_INTERFACE && text.bytes().all(is_plain);
     let prefixes = &spec.interface_prefix;
     // As the value of a parameter, `none` takes it away.
     let is_none = prefixes.eq_ignore_ascii_case("none");

@@ -54,6 +54,13 @@ pub(super) fn check_place(at: &Path<'_>, rules: &[Rule], place: Place, problems:
 }
 
 fn check(at: &Path<'_>, rule: &Rule, problems: &mut Problems) {
+    if !rule.unknown.is_empty() {
+        problems.add(
+            at,
+            rule.unknown.join(", "),
+            "is not known to this version, which would lose it in writing the rule",
+        );
+    }
     for (name, protocol) in [
         ("protocol", &rule.protocol),
         ("notProtocol", &rule.not_protocol),

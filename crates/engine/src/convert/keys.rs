@@ -47,6 +47,11 @@ impl<K: Ord + Clone, V: Clone> Contested<K, V> {
         changes
     }
 
+    /// Whether a resource has a key.
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
     /// A resource is gone: its key falls to the next one that claims it.
     pub(super) fn remove(&mut self, name: &str) -> Vec<(K, Option<V>)> {
         let Some((key, _)) = self.by_name.remove(name) else {
@@ -95,6 +100,11 @@ impl<K: PartialEq + Clone> Remembered<K> {
         let mut updates = super::moved(left, &update);
         updates.push(update(key, value));
         updates
+    }
+
+    /// Whether a resource has a key.
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
 
     /// A resource is gone. Gives the key that it had.

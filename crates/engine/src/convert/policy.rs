@@ -16,10 +16,19 @@ use tortie_api::{Kind, Path, Problems, StagedKubernetesNetworkPolicy, k8s};
 
 use super::rule::rules;
 use super::selector;
-use crate::input::{DefaultAction, Policy, PolicyId, PolicyKind, Profile, Tier};
+use crate::input::{DefaultAction, Policy, PolicyId, PolicyKind, Profile, Rule, Tier};
 
 /// The tier of policies that name none.
 const DEFAULT_TIER: &str = "default";
+
+/// What a policy became.
+#[derive(Debug, Default)]
+pub(super) struct ConvertedPolicy {
+    /// Nothing if it is not known whom the policy concerns.
+    pub(super) policy: Option<Policy>,
+    /// Whether its rules could not be read, so that it denies in its place.
+    pub(super) is_stand_in: bool,
+}
 
 /// The identity of a policy; `None` if the kind is not one of policies, or a part of the name is missing.
 ///
@@ -61,7 +70,7 @@ pub(super) fn network_policy(
     namespace: &str,
     spec: &NetworkPolicySpec,
     problems: &mut Problems,
-) -> Option<Policy> {
+) -> ConvertedPolicy {
     let root = Path::ROOT;
     let at = root.field("spec");
     let selector = selector::of_policy(
@@ -73,25 +82,46 @@ pub(super) fn network_policy(
     );
     let inbound = rules(&at.field("ingress"), &spec.ingress, namespace, problems);
     let outbound = rules(&at.field("egress"), &spec.egress, namespace, problems);
-    Some(Policy {
+    let Some(selector) = selector else {
+        return ConvertedPolicy::default();
+    };
+    let (inbound, outbound, is_stand_in) = readable(inbound, outbound);
+    let policy = Policy {
         tier: tier_or_default(&spec.tier),
         order: spec.order,
-        selector: selector?,
+        selector,
         types: spec.types.clone(),
-        inbound: inbound?,
-        outbound: outbound?,
+        inbound,
+        outbound,
         untracked: false,
         pre_dnat: false,
         apply_on_forward: false,
         assume_needed_on_every_node: is_needed_everywhere(&spec.performance_hints),
-    })
+    };
+    ConvertedPolicy {
+        policy: Some(policy),
+        is_stand_in,
+    }
+}
+
+/// The rules of both directions, and whether they stand in for some that cannot be read: a rule left out would change
+/// what the ones after it decide, so that the policy then denies.
+fn readable(
+    inbound: Option<Vec<Rule>>,
+    outbound: Option<Vec<Rule>>,
+) -> (Vec<Rule>, Vec<Rule>, bool) {
+    if let (Some(inbound), Some(outbound)) = (inbound, outbound) {
+        return (inbound, outbound, false);
+    }
+    let deny = || vec![Rule::default()];
+    (deny(), deny(), true)
 }
 
 /// Converts a policy of the cluster.
 pub(super) fn global_network_policy(
     spec: &GlobalNetworkPolicySpec,
     problems: &mut Problems,
-) -> Option<Policy> {
+) -> ConvertedPolicy {
     let root = Path::ROOT;
     let at = root.field("spec");
     let selector = selector::of_global_policy(
@@ -103,18 +133,26 @@ pub(super) fn global_network_policy(
     );
     let inbound = rules(&at.field("ingress"), &spec.ingress, "", problems);
     let outbound = rules(&at.field("egress"), &spec.egress, "", problems);
-    Some(Policy {
+    let Some(selector) = selector else {
+        return ConvertedPolicy::default();
+    };
+    let (inbound, outbound, is_stand_in) = readable(inbound, outbound);
+    let policy = Policy {
         tier: tier_or_default(&spec.tier),
         order: spec.order,
-        selector: selector?,
+        selector,
         types: spec.types.clone(),
-        inbound: inbound?,
-        outbound: outbound?,
+        inbound,
+        outbound,
         untracked: spec.do_not_track,
         pre_dnat: spec.pre_dnat,
         apply_on_forward: spec.apply_on_forward,
         assume_needed_on_every_node: is_needed_everywhere(&spec.performance_hints),
-    })
+    };
+    ConvertedPolicy {
+        policy: Some(policy),
+        is_stand_in,
+    }
 }
 
 /// Converts the trial of a policy of a namespace; the trial of a deletion is nothing to compute.
@@ -126,7 +164,12 @@ pub(super) fn staged_network_policy(
     if spec.staged_action == Some(StagedAction::Delete) {
         return None;
     }
-    network_policy(namespace, &spec.policy, problems)
+    trial(network_policy(namespace, &spec.policy, problems))
+}
+
+/// Nothing is enforced of a trial, so that nothing stands in for it.
+fn trial(converted: ConvertedPolicy) -> Option<Policy> {
+    converted.policy.filter(|_| !converted.is_stand_in)
 }
 
 /// Converts the trial of a policy of the cluster; the trial of a deletion is nothing to compute.
@@ -137,7 +180,7 @@ pub(super) fn staged_global_network_policy(
     if spec.staged_action == Some(StagedAction::Delete) {
         return None;
     }
-    global_network_policy(&spec.policy, problems)
+    trial(global_network_policy(&spec.policy, problems))
 }
 
 /// Converts the trial of a Kubernetes policy; the trial of a deletion is nothing to compute. Unlike a policy that is
@@ -168,7 +211,11 @@ pub(super) fn staged_kubernetes_network_policy(
         problems.extend(converted.problems);
         return None;
     }
-    network_policy(namespace, &converted.resource?.spec, problems)
+    trial(network_policy(
+        namespace,
+        &converted.resource?.spec,
+        problems,
+    ))
 }
 
 /// Converts a tier.

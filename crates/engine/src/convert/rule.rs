@@ -1,7 +1,7 @@
 //! Rules of policies and profiles.
 
 use tortie_api::rule::{
-    EntityRule, IcmpFields, Rule as ApiRule, ServiceAccountMatch, ServiceMatch,
+    Action, EntityRule, IcmpFields, Rule as ApiRule, ServiceAccountMatch, ServiceMatch,
 };
 use tortie_api::scalar::Protocol;
 use tortie_api::{Path, Problems};
@@ -32,6 +32,9 @@ fn convert(
     namespace: &str,
     problems: &mut Problems,
 ) -> Option<Rule> {
+    if !rule.unknown.is_empty() {
+        return unknown(at, rule, namespace, problems);
+    }
     let ip_version = ip_version(at, rule.ip_version, problems);
     let protocol = protocol(&at.field("protocol"), rule.protocol.as_ref(), problems);
     let not_protocol = self::protocol(
@@ -63,6 +66,35 @@ fn convert(
             .clone()
             .filter(|metadata| !metadata.annotations.is_empty()),
     })
+}
+
+/// A rule with fields that are not known: they may be conditions. One that lets packets go on therefore matches none, and
+/// one that denies all that its known part matches.
+fn unknown(
+    at: &Path<'_>,
+    rule: &ApiRule,
+    namespace: &str,
+    problems: &mut Problems,
+) -> Option<Rule> {
+    let known = ApiRule {
+        unknown: Vec::new(),
+        ..rule.clone()
+    };
+    let mut converted = convert(at, &known, namespace, problems)?;
+    let meaning = match rule.action {
+        Action::Allow | Action::Pass => {
+            // Nothing has a protocol and has it not.
+            converted.protocol = Some(Protocol::Tcp);
+            converted.not_protocol = Some(Protocol::Tcp);
+            (converted.icmp, converted.not_icmp) = (None, None);
+            "is not known, and may be a condition: the rule matches nothing"
+        }
+        Action::Deny | Action::Log => {
+            "is not known, and may be a condition: the rule matches all that the others allow"
+        }
+    };
+    problems.add(at, rule.unknown.join(", "), meaning);
+    Some(converted)
 }
 
 /// One side of a rule.

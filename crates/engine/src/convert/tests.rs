@@ -31,7 +31,9 @@ fn convert(resource: &Resource) -> Converted {
 /// The one update that an object without problems gives.
 #[track_caller]
 fn only_update(resource: &Resource) -> Update {
-    let Converted { updates, problems } = convert(resource);
+    let Converted {
+        updates, problems, ..
+    } = convert(resource);
     assert_eq!(problems, [], "{}", resource.id());
     let [update] = <[Update; 1]>::try_from(updates).expect("one update");
     update

@@ -96,7 +96,7 @@ impl StoreFile {
             if let Some(key) = key {
                 match json::decode(key.kind, json, revision.to_string()) {
                     Ok(resource) => items.push(resource),
-                    Err(reason) => invalid.push(Invalid { key, reason }),
+                    Err(reason) => invalid.push(Invalid::of_bytes(key, reason, json)),
                 }
             }
         })?;

@@ -23,7 +23,7 @@ impl Selection for Query {
             None => Change::Delete(key),
             Some(json) => match json::decode(key.kind, json, revision.to_string()) {
                 Ok(resource) => Change::Put(resource),
-                Err(reason) => Change::Invalid(Invalid { key, reason }),
+                Err(reason) => Change::Invalid(Invalid::of_bytes(key, reason, json)),
             },
         };
         Some(event(revision, change))

@@ -228,7 +228,10 @@ impl State {
             .selects(&key)
             .then(|| match found.stored().decode() {
                 Ok(resource) => Change::Put(resource),
-                Err(reason) => Change::Invalid(Invalid { key, reason }),
+                Err(reason) => {
+                    let value = found.stored().value;
+                    Change::Invalid(Invalid::of_bytes(key, reason, value))
+                }
             })
     }
 

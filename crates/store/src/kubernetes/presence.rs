@@ -75,9 +75,5 @@ fn id_of(object: &Value) -> String {
         let value = object.pointer(pointer).and_then(Value::as_str);
         value.unwrap_or_default()
     };
-    format!(
-        "{}/{}",
-        text("/metadata/namespace"),
-        text("/metadata/name")
-    )
+    format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"))
 }

@@ -264,7 +264,7 @@ impl Source {
         match stored::decode(group, self.kind, object) {
             Ok(resource) if stored::is_marked(&resource) => Reading::Absent(Key::of(&resource)),
             Ok(resource) => Reading::Present(resource),
-            Err(reason) => Reading::Invalid(Invalid { key, reason }),
+            Err(reason) => Reading::Invalid(Invalid::new(key, reason, Some(object))),
         }
     }
 
@@ -293,10 +293,7 @@ impl Source {
     }
 
     fn invalid(&self, object: &Value, reason: String) -> Reading {
-        Reading::Invalid(Invalid {
-            key: self.raw_key(object),
-            reason,
-        })
+        Reading::Invalid(Invalid::new(self.raw_key(object), reason, None))
     }
 
     /// The key of the resource that an object would be, from the object's own name.

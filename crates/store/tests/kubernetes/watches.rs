@@ -4,9 +4,7 @@ use futures::StreamExt;
 use serde_json::json;
 use tortie_api::crd::Group;
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
-use tortie_store::{
-    Change, Error, Key, Kind, Precondition, Query, Resource, Revision, Store,
-};
+use tortie_store::{Change, Error, Key, Kind, Precondition, Query, Resource, Revision, Store};
 use tortie_testkit::KubeApiServer;
 
 use crate::cluster::{
@@ -107,7 +105,10 @@ async fn a_missing_crd_has_no_objects_only_where_a_cluster_may_do_without_it() {
             }
             Err(error) => {
                 let text = error.to_string();
-                assert!(text.contains("404") && text.contains("tortie crds"), "{text}");
+                assert!(
+                    text.contains("404") && text.contains("tortie crds"),
+                    "{text}"
+                );
             }
         }
     }

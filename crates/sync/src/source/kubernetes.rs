@@ -123,7 +123,9 @@ impl Source for KubernetesSource {
             }
         }
         // Every cluster has services and slices: one that does not serve them does not serve them yet.
-        Err(Failure::Other("Kubernetes does not serve them (404)".into()))
+        Err(Failure::Other(
+            "Kubernetes does not serve them (404)".into(),
+        ))
     }
 
     async fn watch(&self, from: &Revision) -> Result<Events, Failure> {
@@ -207,7 +209,7 @@ fn item(
             version: version.into(),
             state: State::Update(Box::new(update)),
         },
-        Err(error) => Item::unreadable(name, error.to_string()),
+        Err(error) => Item::unreadable(name, error.to_string(), None),
     }
 }
 

@@ -85,7 +85,7 @@ fn item(resource: Resource) -> Item {
 }
 
 fn unreadable(invalid: Invalid) -> Item {
-    Item::unreadable(name_of(&invalid.key), invalid.reason)
+    Item::unreadable(name_of(&invalid.key), invalid.reason, invalid.stand_in)
 }
 
 fn name_of(key: &Key) -> Name {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tortie_store::{Key, Kind, Precondition, Resource, Store};
-use tortie_sync::{Config, Status};
+use tortie_sync::{Config, Consequence, Status};
 
 use crate::embedded;
 use crate::faulty_store::{FaultyStore, Mood, UNREADABLE};
@@ -93,6 +93,20 @@ async fn write(store: &dyn Store, mut random: Random) {
     }
 }
 
+/// Puts right what cannot be read: of such, what is known depends on what was there before.
+async fn repair(store: &dyn Store) {
+    for kind in KINDS {
+        for index in 0..4 {
+            let mut new = object(kind, index, 0);
+            if let Ok(old) = store.get(&Key::of(&new)).await {
+                let revision = old.metadata().resource_version.clone();
+                new.metadata_mut().resource_version = revision;
+                store.update(new).await.unwrap();
+            }
+        }
+    }
+}
+
 async fn check(seed: u64) {
     let (store, _folder) = embedded::store();
     let faulty = FaultyStore::new(Arc::clone(&store), seed, Mood::Moody);
@@ -105,6 +119,7 @@ async fn check(seed: u64) {
     let writers = (0..WRITERS).map(|writer| write(&*store, Random::new(seed * WRITERS + writer)));
     let write_all = async {
         join_all(writers).await;
+        repair(&*store).await;
         faulty.be(Mood::Calm);
         let sentinels = KINDS.map(|kind| object(kind, SENTINEL, 0));
         for sentinel in &sentinels {
@@ -180,4 +195,62 @@ async fn a_datastore_that_is_down_takes_nothing_away() {
     consumer.until_in_sync().await;
     let expected = World::of(&*store, &config.kinds).await;
     consumer.world.assert_is(&expected, "with contact again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_what_cannot_be_read_the_last_good_version_stays_and_else_it_denies() {
+    let (store, _folder) = embedded::store();
+    let policy = |spec: &Value| resource(Kind::GlobalNetworkPolicy, "", "p", spec);
+    let good =
+        json!({"selector": "a == 'b'", "types": ["Ingress"], "ingress": [{"action": "Allow"}]});
+    let bad_rule = json!({
+        "selector": "a == 'b'", "types": ["Ingress"],
+        "ingress": [{"action": "Allow", "source": {"selector": "a =="}}],
+    });
+    let bad_selector = json!({"selector": "a ==", "types": ["Ingress"]});
+    let put = async |spec: &Value| {
+        let mut new = policy(spec);
+        let old = store.get(&Key::of(&new)).await.unwrap();
+        let revision = old.metadata().resource_version.clone();
+        new.metadata_mut().resource_version = revision;
+        store.update(new).await.unwrap();
+    };
+    store.create(policy(&bad_rule)).await.unwrap();
+    let mut consumer = Consumer::start(&store, &config());
+    consumer.until_in_sync().await;
+    let told = |this: &Consumer| {
+        let mut policies = this.world.matching("policy ");
+        policies
+            .next()
+            .map(|policy| policy["inbound"][0]["action"].clone())
+    };
+    assert_eq!(told(&consumer), Some(json!("Deny")), "nothing before it");
+    assert_eq!(consumer.problems[0].consequence, Consequence::Denies);
+    assert_eq!(consumer.unprotected, [""; 0]);
+
+    put(&bad_selector).await;
+    let is_open = |this: &Consumer| !this.unprotected.is_empty();
+    consumer
+        .until("nobody knows whom it concerns", is_open)
+        .await;
+    assert_eq!(consumer.unprotected, ["GlobalNetworkPolicy(p)"]);
+    put(&good).await;
+    let is_good = |this: &Consumer| told(this) == Some(json!("Allow"));
+    consumer.until("a good version", is_good).await;
+    assert_eq!(consumer.unprotected, [""; 0]);
+
+    for bad in [&bad_rule, &bad_selector] {
+        consumer.problems.clear();
+        put(bad).await;
+        let is_kept = |this: &Consumer| {
+            let mut problems = this.problems.iter();
+            problems.any(|problem| problem.consequence == Consequence::Kept)
+        };
+        consumer.until("a bad version", is_kept).await;
+        assert_eq!(told(&consumer), Some(json!("Allow")));
+        assert_eq!(consumer.unprotected, [""; 0]);
+    }
+    let gone = Key::of(&policy(&good));
+    store.delete(&gone, &Precondition::default()).await.unwrap();
+    consumer.until("deleted", |this| told(this).is_none()).await;
 }

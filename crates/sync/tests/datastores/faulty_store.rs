@@ -205,10 +205,8 @@ fn is_unreadable(resource: &Resource) -> bool {
 }
 
 fn invalid(resource: &Resource) -> Invalid {
-    Invalid {
-        key: Key::of(resource),
-        reason: "it has the label of those".to_owned(),
-    }
+    let reason = "it has the label of those".to_owned();
+    Invalid::new(Key::of(resource), reason, None)
 }
 
 fn unavailable() -> Error {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tortie_api::crd::{self, Group};
-use tortie_store::{Kind, Store};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
+use tortie_store::{Kind, Store};
 use tortie_sync::{Config, Status};
 use tortie_testkit::KubeApiServer;
 

@@ -45,9 +45,8 @@ impl RefusingApi {
         accepting.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (client, state) = (client.clone(), Arc::clone(&shared));
-                let service = service_fn(move |request| {
-                    answer(client.clone(), Arc::clone(&state), request)
-                });
+                let service =
+                    service_fn(move |request| answer(client.clone(), Arc::clone(&state), request));
                 shared.lock().unwrap().connections.spawn(async move {
                     let builder = Builder::new(TokioExecutor::new());
                     // Clients end connections as they like.

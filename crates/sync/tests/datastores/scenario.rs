@@ -37,7 +37,7 @@ pub(crate) async fn follow(store: &Arc<dyn Store>, config: &Config) {
     let policy = Key::of(&store.create(policy).await.unwrap());
     let is_named = |this: &Consumer| {
         let mut problems = this.problems.iter();
-        problems.any(|problem| problem.object.contains("broken"))
+        problems.any(|problem| problem.problem.object.contains("broken"))
     };
     consumer.until("a problem with the policy", is_named).await;
     assert_eq!(consumer.problems.len(), 1, "{:?}", consumer.problems);

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tortie_engine::Update;
-use tortie_engine::convert::{Converter, ObjectProblem};
+use tortie_engine::convert::Converter;
 use tortie_store::{Kind, Query, Resource, Store};
-use tortie_sync::{Batch, Config, Pace, Status, Syncer};
+use tortie_sync::{Batch, Config, Pace, Problem, Status, Syncer};
 
 /// Far beyond what anything here takes; only what is lost takes so long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,9 +21,11 @@ pub(crate) struct Consumer {
     pub(crate) syncer: Syncer,
     pub(crate) world: World,
     pub(crate) status: Status,
-    pub(crate) problems: Vec<ObjectProblem>,
+    pub(crate) problems: Vec<Problem>,
     /// What the datastore does not let us read now.
     pub(crate) refusals: Vec<String>,
+    /// What may be open.
+    pub(crate) unprotected: Vec<String>,
 }
 
 // === impl World ===
@@ -110,6 +112,7 @@ impl Consumer {
             status: Status::WaitForDatastore,
             problems: Vec::new(),
             refusals: Vec::new(),
+            unprotected: Vec::new(),
         }
     }
 
@@ -118,6 +121,7 @@ impl Consumer {
         self.problems.extend(batch.problems);
         self.status = batch.status;
         self.refusals = batch.refusals;
+        self.unprotected = batch.unprotected;
     }
 
     /// Takes what comes until this is true.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tortie_api::Kind;
 
 use super::{Converter, convert, only_update, problems, resource, value_of, with_metadata};
+use crate::convert::Fidelity;
 use crate::input::{HostEndpointKey, Update};
 
 const NAME: &str = "node--a-k8s-web--1-eth0";
@@ -176,13 +177,15 @@ fn a_host_endpoint_leaves_its_old_node_first() {
     assert!(matches!(&second[1], Update::HostEndpoint(to, Some(_)) if *to == key("n2")));
     assert_eq!(second.len(), 2);
 
+    // What cannot be converted leaves what was there.
     let without_node = converter.set(&host(""));
+    assert_eq!(without_node.updates, []);
+    assert_eq!(without_node.fidelity, Fidelity::Open);
+    assert!(problems(&without_node)[0].contains("spec.node: must be given"));
     assert_eq!(
-        without_node.updates,
+        converter.remove(Kind::HostEndpoint, "", "h"),
         [Update::HostEndpoint(key("n2"), None)]
     );
-    assert!(problems(&without_node)[0].contains("spec.node: must be given"));
-    assert_eq!(converter.set(&host("")).updates, []);
     assert_eq!(converter.remove(Kind::HostEndpoint, "", "h"), []);
 }
 

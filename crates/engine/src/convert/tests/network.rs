@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use tortie_api::{Kind, Resource};
 
 use super::{Converter, convert, only_update, problems, resource, value_of, with_metadata};
+use crate::convert::Fidelity;
 use crate::input::Update;
 
 fn net(text: &str) -> IpNet {
@@ -76,18 +77,19 @@ fn of_pools_with_one_range_the_lowest_name_counts() {
 }
 
 #[test]
-fn a_pool_that_becomes_invalid_gives_its_range_to_the_next() {
+fn a_pool_that_becomes_invalid_keeps_its_range_until_it_is_gone() {
     let mut converter = Converter::new();
     converter.set(&pool("a", "10.0.0.0/16", "Always"));
     converter.set(&pool("b", "10.0.0.0/16", "Never"));
     let result = converter.set(&pool("a", "10.0.0.1", "Always"));
-    assert_eq!(short(&result.updates), ["10.0.0.0/16 Never"]);
+    assert_eq!(short(&result.updates), [""; 0]);
+    assert_eq!(result.fidelity, Fidelity::Closed);
     assert_eq!(
         problems(&result),
         ["IPPool(a): spec.cidr = \"10.0.0.1\": must be a CIDR"]
     );
-    let result = converter.set(&pool("b", "", "Never"));
-    assert_eq!(short(&result.updates), ["10.0.0.0/16 -"]);
+    let gone = converter.remove(Kind::IpPool, "", "a");
+    assert_eq!(short(&gone), ["10.0.0.0/16 Never"]);
 }
 
 #[test]
@@ -144,8 +146,11 @@ fn a_block_is_removed_by_the_range_that_it_had() {
     assert_eq!(moved[0], Update::Block(net("10.0.0.0/26"), None));
     assert!(matches!(&moved[1], Update::Block(range, Some(_)) if *range == net("10.0.1.0/26")));
     let invalid = converter.set(&block(json!({"cidr": "x"})));
-    assert_eq!(invalid.updates, [Update::Block(net("10.0.1.0/26"), None)]);
-    assert_eq!(converter.remove(Kind::IpamBlock, "", "b"), []);
+    assert_eq!(invalid.updates, []);
+    assert_eq!(
+        converter.remove(Kind::IpamBlock, "", "b"),
+        [Update::Block(net("10.0.1.0/26"), None)]
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tortie_api::Kind;
 
 use super::{convert, only_update, problems, resource, value_of};
+use crate::convert::Fidelity;
 use crate::input::{Rule, Update};
 
 /// The first ingress rule of a policy in a namespace, or of one for the cluster.
@@ -152,11 +153,13 @@ fn a_service_may_be_of_another_namespace() {
 }
 
 #[test]
-fn conditions_that_make_no_sense_make_the_policy_absent() {
+fn conditions_that_make_no_sense_make_the_policy_deny() {
     let check = |rule: Value, expected: &str| {
         let spec = json!({"egress": [rule]});
         let converted = convert(&resource(Kind::GlobalNetworkPolicy, "", "p", &spec));
-        assert_eq!(value_of(&converted.updates[0]), Value::Null, "{spec}");
+        let policy = value_of(&converted.updates[0]);
+        assert_eq!(policy["outbound"], json!([{"action": "Deny"}]), "{spec}");
+        assert_eq!(converted.fidelity, Fidelity::Closed);
         let problems = problems(&converted);
         assert!(problems[0].contains(expected), "{problems:?}");
     };
