@@ -34,6 +34,8 @@ pub struct Options {
     pub status_folder: Option<PathBuf>,
     /// Where CNI plugins read how large packets of pods may be; none: they are not told.
     pub mtu_file: Option<PathBuf>,
+    /// Where CNI plugins read that policy is in force since this start of the machine; none: they are not told.
+    pub ready_file: Option<PathBuf>,
 }
 
 /// Ends an agent.

@@ -27,7 +27,7 @@ use crate::error::{Code, Error, Result};
 use crate::ipam::{self, Wanted};
 use crate::network::{self, Plan, default_routes};
 use crate::result::{Address, CniResult, Interface};
-use crate::{gates, machine, profile, wait};
+use crate::{agent, gates, machine, profile, wait};
 
 /// What is to be undone if the rest fails.
 #[derive(Debug, Default)]
@@ -75,6 +75,7 @@ async fn connect(context: &Context<'_>, undo: &mut Undo) -> Result<CniResult> {
         ..
     } = context;
     // What costs nothing to find out comes first.
+    agent::check(config)?;
     let container = network::open_namespace(&request.namespace)?;
     let mtu = config::mtu(config)?;
     warn_of_netkit(&config.device_type);

@@ -93,6 +93,11 @@ pub struct NetworkConfig {
     pub dataplane_options: Map<String, Value>,
     /// The kind of interface.
     pub device_type: String,
+    /// Whether a container is connected only where an agent has brought policy into force. Default `true`; Calico does not
+    /// ask.
+    pub require_agent: Option<bool>,
+    /// Where the agent tells that.
+    pub agent_ready_file: PathBuf,
     /// URLs that must answer before a container is connected.
     pub readiness_gates: Vec<String>,
     /// Seconds to wait until the container's policy is in force.

@@ -11,6 +11,7 @@
 //! - Nothing that a runtime, an annotation or another plugin says makes a plugin panic.
 
 mod add;
+mod agent;
 mod annotations;
 mod check;
 mod cluster;

@@ -2,12 +2,13 @@
 
 use crate::context::Context;
 use crate::error::{Code, Result};
-use crate::ipam;
 use crate::request::Command;
+use crate::{agent, ipam};
 
 /// Asks the datastore, and another plugin if that finds the addresses.
 pub async fn status(context: &Context<'_>) -> Result<()> {
     let unavailable = |error: crate::error::Error| error.with_code(Code::NotAvailable);
+    agent::check(context.config).map_err(unavailable)?;
     context.datastore.check_ready().await.map_err(unavailable)?;
     if !context.config.is_calico_ipam() {
         let asked = ipam::ask_delegate(context, Command::Status).await;

@@ -118,6 +118,7 @@ impl World {
         client.create(node.into()).await.unwrap();
         let raw = json!({
             "cniVersion": "1.0.0", "name": "net", "nodename": "n1", "nodename_file_optional": true,
+            "require_agent": false,
             "ipam": {"type": "calico-ipam", "assign_ipv6": "true"}, "ipam_lock_file": lock,
         });
         let raw = raw.to_string().into_bytes();

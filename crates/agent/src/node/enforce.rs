@@ -1,5 +1,6 @@
 //! What the loop does to the kernel: rules, then routes, and looking now and then whether all of it is still there.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use tortie_dataplane::{WorkloadState, remove_left_overs};
@@ -8,6 +9,7 @@ use tortie_rules::Dataplane as Kind;
 
 use super::{Node, ToDo};
 use crate::agent::Agent;
+use crate::files::replace_file;
 use crate::health::Part;
 use crate::machine::{interfaces, versions};
 
@@ -18,6 +20,9 @@ const LAST_RETRY: Duration = Duration::from_secs(10);
 /// How soon after its start an agent looks whether programs that one before it had started, and that ended only after it,
 /// changed something meanwhile.
 const FIRST_CHECK: Duration = Duration::from_secs(5);
+
+/// The identity of this start of the machine.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// After so many updates, memory that they needed for a short time is given back.
 const MANY_UPDATES: usize = 1000;
@@ -222,6 +227,14 @@ fn ready(agent: &Agent) {
     let took = agent.started.elapsed();
     agent.metrics.initial_seconds.set(took.as_secs_f64());
     tracing::info!(?took, "everything is in force");
+    if let Some(file) = &agent.options.ready_file
+        && let Err(error) = fs::read_to_string(BOOT_ID).and_then(|boot| replace_file(file, &boot))
+    {
+        let file = file.display();
+        tracing::error!(
+            "{file} could not be written, without which CNI plugins connect no pods: {error}"
+        );
+    }
     if let Some(call) = &agent.on_ready {
         call();
     }

@@ -101,6 +101,7 @@ fn prepare(plane: Plane, start: &Start<'_>) -> (Agent, mpsc::Receiver<()>) {
         runtime: start.runtime.clone(),
         status_folder: Some(start.status_folder.clone()),
         mtu_file: None,
+        ready_file: Some(start.status_folder.join("ready")),
     })
     .unwrap();
     let (tell, ready) = mpsc::channel();

@@ -87,12 +87,17 @@ fn what_is_enforced_stays_while_an_agent_starts_on_a_datastore_that_is_not_ready
     // As in the midst of an import.
     world.setting.put(information(false));
     world.setting.delete(&deny(80));
+    world.setting.forget_ready();
     let agent = world.setting.begin_agent(plane, &[]);
     await_not_ready(&agent);
     world.check_closed(80);
+    assert!(!world.setting.is_said_to_be_ready(), "CNI plugins wait");
     world.setting.put(deny(81));
     world.setting.put(information(true));
     world.await_closed(81);
+    eventually("CNI plugins are told", &true, || {
+        world.setting.is_said_to_be_ready()
+    });
 }
 
 fn what_is_enforced_stays_while_an_agent_starts_on_an_empty_datastore(plane: Plane) {

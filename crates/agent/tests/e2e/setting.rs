@@ -1,6 +1,7 @@
 //! A node with a datastore, and who is around it.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -78,6 +79,20 @@ impl Setting {
             status_folder: self.folder.path().join("status"),
             parameters,
         }
+    }
+
+    /// Whether CNI plugins are told that policy is in force.
+    pub(crate) fn is_said_to_be_ready(&self) -> bool {
+        self.ready_file().exists()
+    }
+
+    /// As after a start of the machine.
+    pub(crate) fn forget_ready(&self) {
+        std::fs::remove_file(self.ready_file()).unwrap();
+    }
+
+    fn ready_file(&self) -> PathBuf {
+        self.folder.path().join("status").join("ready")
     }
 
     /// Writes a resource, in place of the one that is there.

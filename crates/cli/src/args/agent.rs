@@ -34,4 +34,11 @@ pub(crate) struct Agent {
     /// File that tells CNI plugins how large packets of pods may be.
     #[arg(long, value_name = "FILE", default_value = "/var/lib/calico/mtu")]
     pub(crate) mtu_file: PathBuf,
+    /// File that tells CNI plugins that policy is in force; without it they connect no pods.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/var/run/calico/agent-ready"
+    )]
+    pub(crate) ready_file: PathBuf,
 }

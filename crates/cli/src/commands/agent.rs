@@ -41,6 +41,7 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         runtime: tokio::runtime::Handle::current(),
         status_folder: args.status_folder.clone(),
         mtu_file: Some(args.mtu_file.clone()),
+        ready_file: Some(args.ready_file.clone()),
     })?;
     let stop = agent.stop();
     let mut thread = tokio::task::spawn_blocking(move || agent.run());

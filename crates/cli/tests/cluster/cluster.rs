@@ -128,6 +128,7 @@ impl Cluster {
             "datastore_type": "etcdv3",
             "etcd_endpoints": member.endpoint,
             "nodename_file": folder.join("nodename"),
+            "require_agent": false,
             "ipam_lock_file": folder.join("ipam.lock"),
             "log_level": "info",
             "log_file_path": folder.join("cni.log"),

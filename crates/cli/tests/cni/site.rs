@@ -100,6 +100,7 @@ impl Site {
             "etcd_endpoints": self.etcd.endpoint(),
             "nodename": "n1",
             "nodename_file_optional": true,
+            "require_agent": false,
             "ipam_lock_file": self.folder.path().join("ipam.lock"),
             "ipam": {"type": "calico-ipam"},
         });

@@ -160,6 +160,7 @@ fn start_agent(
         runtime: Handle::current(),
         status_folder: Some(status_folder()),
         mtu_file: None,
+        ready_file: None,
     })?;
     let stop = agent.stop();
     let (tell, ended) = oneshot::channel();

@@ -16,6 +16,8 @@ use crate::commands::{change_logging, until_signal, variables};
 
 /// Where CNI plugins look for the size of packets.
 const MTU_FILE: &str = "/var/lib/calico/mtu";
+/// Where they look whether policy is in force.
+const READY_FILE: &str = "/var/run/calico/agent-ready";
 
 /// How long after its end the agent is started again, at first and at most.
 const FIRST_RESTART: Duration = Duration::from_secs(1);
@@ -72,6 +74,7 @@ impl Parts {
                 runtime: tokio::runtime::Handle::current(),
                 status_folder: None,
                 mtu_file: Some(MTU_FILE.into()),
+                ready_file: Some(READY_FILE.into()),
             })
         };
         let mut stopped = Box::pin(self.stopped());
