@@ -62,7 +62,7 @@ fn a_datastore_that_was_not_ready_for_a_while_is_followed_again(plane: Plane) {
     let updates = agent.metrics.updates.get();
     world
         .setting
-        .put(policy("more", &json!({"selector": "none()"})));
+        .put(policy("more", &json!({"selector": "role == 'nobody'"})));
     eventually("the change is heard of", &true, || {
         agent.metrics.updates.get() > updates
     });
