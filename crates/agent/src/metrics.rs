@@ -41,6 +41,8 @@ pub struct Metrics {
     pub drift: Counter,
     /// Objects of the datastore that could not be used.
     pub problems: Counter,
+    /// Objects that are not in the kernel as they were asked for, and deny.
+    pub refused: Gauge,
 }
 
 impl Metrics {
@@ -63,6 +65,7 @@ impl Metrics {
             ip_sets: Family::default(),
             drift: Counter::default(),
             problems: Counter::default(),
+            refused: Gauge::default(),
             registry: Registry::default(),
         };
         registry.register(
@@ -134,6 +137,11 @@ impl Metrics {
             "tortie_invalid_objects",
             "Objects of the datastore that could not be used",
             metrics.problems.clone(),
+        );
+        registry.register(
+            "tortie_refused_objects",
+            "Policies, endpoints and sets that the kernel refused or that are too large; what is in their place denies",
+            metrics.refused.clone(),
         );
         Self {
             registry,

@@ -106,6 +106,15 @@ pub struct Drift {
     pub what: String,
 }
 
+/// Something that is not in the kernel as it was asked for. What is there in its place denies.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refused {
+    /// What it is: `GlobalNetworkPolicy allow-all`.
+    pub object: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// Why changes could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

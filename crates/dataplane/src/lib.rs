@@ -14,9 +14,11 @@ pub mod nftables;
 mod world;
 
 pub use apply::{Dataplane, Done};
-pub use change::{Batch, ChainKey, Drift, Driver, Error, MapChange, Members, SetChange, SetKind};
+pub use change::{
+    Batch, ChainKey, Drift, Driver, Error, MapChange, Members, Refused, SetChange, SetKind,
+};
 pub use cluster::{ClusterNetwork, ClusterOptions};
 pub use left_over::{OurRoutes, Removed, remove_everything, remove_left_overs};
 pub use local::{LocalNetwork, RouteOptions, WorkloadState};
 pub use mtu::{MtuOptions, Mtus};
-pub use world::{InterfaceState, Interfaces, World};
+pub use world::{InterfaceState, Interfaces, PolicyCost, World};

@@ -1,6 +1,7 @@
 //! All that the engine said, and what of it the kernel has been told.
 
 mod chains;
+mod cost;
 mod endpoints;
 mod family;
 mod network;
@@ -18,8 +19,9 @@ use tortie_engine::message::{
 };
 use tortie_rules::{Config, Dataplane, IpVersion, Renderer, Table};
 
-use crate::change::Batch;
+use crate::change::{Batch, Refused};
 
+pub use cost::PolicyCost;
 use endpoints::{HostsByInterface, Workloads};
 use family::Family;
 pub(crate) use network::is_of;
@@ -382,6 +384,11 @@ impl World {
         self.policies.len()
     }
 
+    /// Policies and profiles that deny because they need too many rules.
+    pub fn too_large(&self) -> Vec<Refused> {
+        self.families.iter().flat_map(Family::too_large).collect()
+    }
+
     /// How many sets policies refer to.
     pub fn set_count(&self) -> usize {
         self.sets.count()
@@ -406,6 +413,15 @@ impl World {
     /// The endpoints that count, with their interfaces.
     pub fn active_workloads(&self) -> impl Iterator<Item = (&Arc<str>, &WorkloadEndpoint)> {
         self.workloads.active()
+    }
+}
+
+/// A policy as people call it.
+fn policy_name(id: &PolicyId) -> String {
+    let (kind, name) = (id.kind, &id.name);
+    match &*id.namespace {
+        "" => format!("{kind} {name}"),
+        namespace => format!("{kind} {namespace}/{name}"),
     }
 }
 

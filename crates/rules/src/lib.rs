@@ -47,7 +47,7 @@ pub use endpoint::{TierGroups, Workload};
 pub use endpoint_mark::EndpointMarks;
 pub use fixed::{Hook, masquerade_ports};
 pub use ip_set_name::{ip_set_name, temp_ip_set_name};
-pub use policy::Layouts;
+pub use policy::{Layouts, MAX_POLICY_RULES};
 pub use policy_group::PolicyGroup;
 pub use renderer::{Renderer, SetLayout, fixed_set, networks_set_name};
 pub use rule::{Chain, Rule, Table};

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use tortie_engine::message::SetId;
 
 use crate::config::{Config, Deny, Wireguard};
-use crate::rule::{Action, Interface, Match, Rule, Side, Table};
+use crate::rule::{Action, Chain, Interface, Match, Rule, Side, Table};
 use crate::{Dataplane, EndpointChain, IpVersion, endpoint_chain_name, ip_set_name};
 
 /// Turns messages into chains, for one data plane and one IP version.
@@ -103,6 +103,16 @@ impl Renderer {
 
     pub(crate) fn allow(&self) -> Action {
         self.config.filter_allow.action()
+    }
+
+    /// Takes the place of a chain that cannot be in the kernel. What should decide about the packet is missing, so it is
+    /// dropped; but addresses are then not translated, since the kernel's tools take no drop in that table.
+    pub fn stand_in(table: Table, name: Arc<str>, note: &str) -> Chain {
+        let rule = match table {
+            Table::Nat => Rule::default(),
+            Table::Raw | Table::Mangle | Table::Filter => Rule::always(Action::Drop),
+        };
+        Chain::new(table, name, vec![rule.note(note)])
     }
 
     /// The packet is accepted already.

@@ -211,6 +211,7 @@ impl Node {
             .metrics
             .local_policies
             .set(number(world.policy_count()));
+        agent.metrics.refused.set(number(world.too_large().len()));
         for version in ["4", "6"] {
             let labels = vec![("ip_version".to_owned(), version.to_owned())];
             agent

@@ -25,6 +25,7 @@ Examples:
   tortie render --node node-1 -o iptables | iptables-restore --noflush
       with --noflush the rules of others stay, and the rules that lead to ours come once more with each time;
       without it the tables have these rules and no others
+  tortie render --node node-1 --cost | head
   tortie render --node node-1 -f cluster/ --interface eth0=192.168.0.7 -o json | jq '.families[].chains[].name'";
 
 /// Arguments of `render`.
@@ -39,6 +40,10 @@ pub(crate) struct Render {
     /// Output form; see below.
     #[arg(short, long, value_name = "FORM", default_value = "nftables")]
     pub(crate) output: RenderOutput,
+    /// Print what each policy costs in the kernel instead, the largest first: rules of both directions and all IP
+    /// versions, sets that they refer to, and members of these.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) cost: bool,
     /// Only this IP version [default: 4 for iptables and ipset, both for the others].
     #[arg(long, value_name = "VERSION")]
     pub(crate) ip: Option<IpVersion>,

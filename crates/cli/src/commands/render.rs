@@ -1,5 +1,6 @@
 //! `tortie render`: what would be programmed on a node, without touching its kernel.
 
+mod cost;
 mod iptables;
 mod nftables;
 mod routes;
@@ -65,6 +66,9 @@ fn render(
     world.set_interfaces(interfaces);
     for message in messages {
         world.on_message(message);
+    }
+    if args.cost {
+        return Ok(cost::table(&world)?);
     }
     let batches = world.take_everything().into_iter();
     let batches: Vec<(IpVersion, Batch)> = batches

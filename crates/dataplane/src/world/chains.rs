@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use tortie_rules::rule::{Action, Rule};
-use tortie_rules::{Chain, Table};
+use tortie_rules::{Chain, Renderer, Table};
 
 use crate::change::ChainKey;
 
@@ -240,11 +239,8 @@ impl Chains {
             chain = %key.name,
             "a chain that is referred to is not known; it denies all packets until it is"
         );
-        let deny = Rule::always(Action::Drop).note("Missing chain");
-        self.insert(
-            Chain::new(key.table, Arc::clone(&key.name), vec![deny]),
-            false,
-        );
+        let deny = Renderer::stand_in(key.table, Arc::clone(&key.name), "Missing chain");
+        self.insert(deny, false);
         if let Some(entry) = self.entries.get_mut(key) {
             entry.is_placeholder = true;
         }
@@ -253,6 +249,8 @@ impl Chains {
 
 #[cfg(test)]
 mod tests {
+    use tortie_rules::rule::{Action, Rule};
+
     use super::*;
 
     fn chain(name: &str, targets: &[&str]) -> Chain {

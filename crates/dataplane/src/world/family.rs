@@ -1,5 +1,6 @@
 //! What the kernel is told about one IP version.
 
+mod bound;
 mod hosts;
 mod missing;
 
@@ -20,7 +21,7 @@ use crate::change::{Batch, MapChange};
 use super::chains::Chains;
 use super::endpoints::{GroupUse, Selectors, groups};
 use super::network::ProgrammedSets;
-use super::{Changed, World, needed_sets};
+use super::{Changed, World, needed_sets, policy_name};
 
 /// What the kernel is told about one IP version.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub(super) struct Family {
     hosts: BTreeSet<Arc<str>>,
     fixed_sets: ProgrammedSets,
     marks: EndpointMarks,
+    /// Chains of policies and profiles that would have too many rules, with whose they are and how many.
+    too_large: BTreeMap<(Table, Arc<str>), (String, usize)>,
 }
 
 impl Family {
@@ -64,6 +67,7 @@ impl Family {
             hosts: BTreeSet::new(),
             fixed_sets: ProgrammedSets::default(),
             marks,
+            too_large: BTreeMap::new(),
         }
     }
 
@@ -149,6 +153,7 @@ impl Family {
     fn remove_chains(&mut self, chains: impl IntoIterator<Item = (Table, Arc<str>)>) {
         for (table, name) in chains {
             self.chains.remove(table, &name);
+            self.too_large.remove(&(table, name));
         }
     }
 
@@ -164,6 +169,7 @@ impl Family {
         }
         let names: Vec<_> = chains.iter().map(key).collect();
         for chain in chains {
+            let chain = self.bounded(chain, || policy_name(id));
             self.chains.put(chain);
         }
         if let Some(before) = self.policy_chains.insert(Arc::clone(id), names.clone()) {
@@ -182,6 +188,7 @@ impl Family {
         for table in world.profile_tables() {
             for chain in self.renderer.profile_chains(*table, name, profile, layouts) {
                 names.push(key(&chain));
+                let chain = self.bounded(chain, || format!("Profile {name}"));
                 self.chains.put(chain);
             }
         }

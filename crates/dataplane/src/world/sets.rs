@@ -89,6 +89,11 @@ impl Sets {
         self.known.len()
     }
 
+    /// How many members a set has.
+    pub(super) fn size(&self, id: &SetId) -> usize {
+        self.known.get(id).map_or(0, |set| set.members.len())
+    }
+
     /// Where nftables keeps the members of a set.
     pub(super) fn layout(&self, id: &SetId, version: IpVersion) -> SetLayout {
         let set = self.known.get(id);

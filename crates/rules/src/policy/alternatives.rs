@@ -2,7 +2,7 @@
 //!
 //! A condition can hold a whole list, so that most rules become one rule of the kernel. What is left are alternatives of
 //! different kinds, ports beside named ports, or the two parts of a [set](crate::renderer::SetLayout); each
-//! combination of them becomes a rule.
+//! combination of them becomes a rule, as long as these are not more than [steps](super::steps) need.
 
 use std::sync::Arc;
 
@@ -62,16 +62,15 @@ impl Renderer {
                 .map(|icmp| Match::NotIcmp(icmp.r#type, icmp.code)),
         );
 
-        let combinations = conditions.iter().map(Vec::len).product();
-        for combination in 0..combinations {
-            let mut rest = combination;
-            let chosen = conditions.iter().map(|alternatives| {
-                let chosen = &alternatives[rest % alternatives.len()];
-                rest /= alternatives.len();
-                chosen.clone()
-            });
-            let matches = chosen.chain(negated.iter().cloned()).collect();
-            out.push(self.fused(matches, rule, owner, direction, index));
+        let conditions = Conditions {
+            wanted: conditions,
+            negated,
+        };
+        let finish = |matches| self.fused(matches, rule, owner, direction, index);
+        if conditions.combinations() <= conditions.steps() {
+            out.extend(conditions.combined().map(finish));
+        } else {
+            conditions.in_steps(&self.config.marks, finish, out);
         }
     }
 
@@ -103,6 +102,35 @@ impl Renderer {
         if !ports.is_empty() {
             conditions.push(ports);
         }
+    }
+}
+
+/// What a rule asks for.
+pub(super) struct Conditions {
+    /// All must hold; each is a list of which one must.
+    pub(super) wanted: Vec<Vec<Match>>,
+    /// All must hold.
+    pub(super) negated: Vec<Match>,
+}
+
+impl Conditions {
+    /// How many combinations of alternatives there are.
+    fn combinations(&self) -> usize {
+        let lengths = self.wanted.iter().map(Vec::len);
+        lengths.fold(1, usize::saturating_mul)
+    }
+
+    /// The conditions of a rule for each combination.
+    pub(super) fn combined(&self) -> impl Iterator<Item = Vec<Match>> {
+        (0..self.combinations()).map(|combination| {
+            let mut rest = combination;
+            let chosen = self.wanted.iter().map(|alternatives| {
+                let chosen = &alternatives[rest % alternatives.len()];
+                rest /= alternatives.len();
+                chosen.clone()
+            });
+            chosen.chain(self.negated.iter().cloned()).collect()
+        })
     }
 }
 

@@ -1,0 +1,4 @@
+//! What becomes of packets between two pods while the data plane is asked for things out of the ordinary.
+
+mod alternatives;
+mod bed;
