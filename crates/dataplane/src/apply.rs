@@ -1,23 +1,36 @@
 //! The world and its drivers together: what is said goes in, and the kernel follows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tortie_engine::Message;
 use tortie_rules::{Config, Dataplane as Kind, IpVersion};
 
-use crate::change::{Batch, Drift, Driver, Error};
+use crate::change::{Batch, Drift, Driver, Error, Refused};
+use crate::refusals::{FIRST_RETRY, Refusals};
 use crate::world::{InterfaceState, World};
 
 /// Brings what the engine says into the kernel, and keeps it there.
 ///
 /// Nothing is written before the first call to [`Dataplane::apply`], which the caller makes once all is known that was
 /// there at the start. That first time, and after an error, all is compared and what is left over removed.
+///
+/// A policy, profile, endpoint or set that the kernel refuses denies, and all else is in force. It is tried again when it
+/// changes, and now and then.
 pub struct Dataplane {
     world: World,
-    drivers: Vec<(IpVersion, Box<dyn Driver>)>,
+    sides: Vec<Side>,
+    first_retry: Duration,
+}
+
+/// One IP version in the kernel.
+struct Side {
+    version: IpVersion,
+    driver: Box<dyn Driver>,
     /// The kernel may not have what we think it has.
     is_uncertain: bool,
+    refusals: Refusals,
 }
 
 /// How much was done.
@@ -31,6 +44,13 @@ pub struct Done {
     pub sets: usize,
 }
 
+/// Why a batch is not in the kernel.
+enum Trouble {
+    /// Perhaps because the kernel has not what we think it has.
+    NeedsEverything,
+    Failed(Error),
+}
+
 impl Dataplane {
     /// A data plane in which nothing has been said.
     pub fn new(
@@ -40,11 +60,22 @@ impl Dataplane {
         hostname: &str,
     ) -> Self {
         let versions: Vec<IpVersion> = drivers.iter().map(|(version, _)| *version).collect();
+        let sides = drivers.into_iter().map(|(version, driver)| Side {
+            version,
+            driver,
+            is_uncertain: true,
+            refusals: Refusals::default(),
+        });
         Self {
             world: World::new(config, kind, &versions, hostname),
-            drivers,
-            is_uncertain: true,
+            sides: sides.collect(),
+            first_retry: FIRST_RETRY,
         }
+    }
+
+    /// What is refused is tried again after this time at first.
+    pub fn set_first_retry(&mut self, delay: Duration) {
+        self.first_retry = delay;
     }
 
     /// All that was said.
@@ -65,51 +96,127 @@ impl Dataplane {
     /// Renders with other parameters from now on.
     pub fn set_config(&mut self, config: &Arc<Config>) {
         self.world.set_config(config);
-        self.is_uncertain = true;
+        self.distrust_kernel();
     }
 
-    /// Brings all that was said into the kernel. After an error the next call compares everything.
+    /// The next [`Dataplane::apply`] compares everything.
+    fn distrust_kernel(&mut self) {
+        for side in &mut self.sides {
+            side.is_uncertain = true;
+        }
+    }
+
+    /// What the kernel refused; what is there in its place denies.
+    pub fn refused(&self) -> Vec<Refused> {
+        let refusals = self.sides.iter().flat_map(|side| side.refusals.list());
+        refusals.collect()
+    }
+
+    /// Whether it is time to try again what was refused.
+    pub fn is_retry_due(&self) -> bool {
+        let now = Instant::now();
+        self.sides.iter().any(|side| side.refusals.is_due(now))
+    }
+
+    /// Brings all that was said into the kernel. After an error of an IP version the next call compares everything; the
+    /// other version is in force then.
     pub fn apply(&mut self) -> Result<Done, Error> {
-        let batches = if self.is_uncertain {
-            self.world.take_everything()
-        } else {
-            self.world.take_changes()
-        };
-        let was_uncertain = std::mem::replace(&mut self.is_uncertain, true);
+        let now = Instant::now();
+        let mut batches = self.batches(now);
         let mut done = Done {
-            is_full: was_uncertain,
+            is_full: batches.iter().any(|(_, batch)| batch.is_full),
             ..Done::default()
         };
-        for (version, batch) in &batches {
-            let driver = self.drivers.iter_mut().find(|(of, _)| of == version);
-            if let Some((_, driver)) = driver {
-                driver.apply(batch)?;
-                done.chains += batch.chains.len();
-                done.sets += batch.sets.len();
+        let mut open: Vec<IpVersion> = self.sides.iter().map(|side| side.version).collect();
+        let mut errors = Vec::new();
+        while !open.is_empty() {
+            for (version, batch) in batches {
+                let side = self.sides.iter_mut().find(|side| side.version == version);
+                let Some(side) = side.filter(|side| open.contains(&side.version)) else {
+                    continue;
+                };
+                let (chains, sets) = (batch.chains.len(), batch.sets.len());
+                match side.apply(&self.world, batch, self.first_retry, now) {
+                    Ok(()) => {
+                        done.chains += chains;
+                        done.sets += sets;
+                    }
+                    Err(Trouble::NeedsEverything) => continue,
+                    Err(Trouble::Failed(error)) => errors.push(error),
+                }
+                open.retain(|other| *other != version);
+            }
+            if open.is_empty() {
+                break;
+            }
+            done.is_full = true;
+            batches = self.world.take_everything();
+        }
+        let mut errors = errors.into_iter();
+        let Some(first) = errors.next() else {
+            return Ok(done);
+        };
+        for error in errors {
+            tracing::error!("{error}");
+        }
+        Err(first)
+    }
+
+    fn batches(&mut self, now: Instant) -> Vec<(IpVersion, Batch)> {
+        let is_uncertain = |side: &Side| side.is_uncertain || side.refusals.is_due(now);
+        if self.sides.iter().any(is_uncertain) {
+            return self.prepared(now, World::take_everything);
+        }
+        let batches = self.prepared(now, World::take_changes);
+        let needs_everything = |side: &Side| {
+            let mut batches = batches.iter();
+            let batch = batches.find(|(version, _)| *version == side.version);
+            batch.is_some_and(|(_, batch)| side.refusals.needs_everything(batch))
+        };
+        if self.sides.iter().any(needs_everything) {
+            return self.prepared(now, World::take_everything);
+        }
+        batches
+    }
+
+    fn prepared(
+        &mut self,
+        now: Instant,
+        take: fn(&mut World) -> Vec<(IpVersion, Batch)>,
+    ) -> Vec<(IpVersion, Batch)> {
+        let batches = take(&mut self.world);
+        for side in &mut self.sides {
+            let mut batches = batches.iter();
+            if let Some((_, batch)) = batches.find(|(version, _)| *version == side.version) {
+                side.refusals.prepare(batch, now);
             }
         }
-        self.is_uncertain = false;
-        Ok(done)
+        batches
     }
 
     /// Looks whether the kernel still has what was applied. If not, the next [`Dataplane::apply`] repairs it.
     pub fn check(&mut self) -> Result<Vec<Drift>, Error> {
         let mut all = Vec::new();
-        for (_, driver) in &mut self.drivers {
-            all.extend(driver.check()?);
+        let mut failed = None;
+        for side in &mut self.sides {
+            match side.driver.check() {
+                Ok(drift) => {
+                    side.is_uncertain |= !drift.is_empty();
+                    all.extend(drift);
+                }
+                Err(error) => failed = Some(error),
+            }
         }
-        self.is_uncertain |= !all.is_empty();
-        Ok(all)
+        failed.map_or(Ok(all), Err)
     }
 
     /// Compares the kernel with what was said, and changes nothing.
     pub fn compare(&mut self) -> Result<Vec<Drift>, Error> {
-        self.is_uncertain = true;
         let mut all = Vec::new();
-        for (version, batch) in self.world.take_everything() {
-            let driver = self.drivers.iter_mut().find(|(of, _)| *of == version);
-            if let Some((_, driver)) = driver {
-                all.extend(driver.compare(&batch)?);
+        for (version, batch) in self.everything() {
+            let side = self.sides.iter_mut().find(|side| side.version == version);
+            if let Some(side) = side {
+                all.extend(side.driver.compare(&batch)?);
             }
         }
         Ok(all)
@@ -117,7 +224,48 @@ impl Dataplane {
 
     /// All that the kernel should have, for each IP version. The next [`Dataplane::apply`] compares everything.
     pub fn everything(&mut self) -> Vec<(IpVersion, Batch)> {
-        self.is_uncertain = true;
+        self.distrust_kernel();
         self.world.take_everything()
+    }
+}
+
+impl Side {
+    fn apply(
+        &mut self,
+        world: &World,
+        mut batch: Batch,
+        first_retry: Duration,
+        now: Instant,
+    ) -> Result<(), Trouble> {
+        self.is_uncertain = true;
+        self.refusals.forget_gone(&batch);
+        let mut suspects = BTreeSet::new();
+        loop {
+            self.refusals.put_stand_ins(&mut batch);
+            let error = match self.driver.apply(&batch) {
+                Ok(()) => break,
+                Err(error) => error,
+            };
+            if !batch.is_full {
+                tracing::warn!("{error}; comparing everything");
+                return Err(Trouble::NeedsEverything);
+            }
+            let object = error.object();
+            let owner = object.and_then(|object| world.owner_of(self.version, object));
+            let (Some(object), Some(owner)) = (object, owner) else {
+                return Err(Trouble::Failed(error));
+            };
+            // Once may be because others changed something in between.
+            if suspects.insert(object.clone()) {
+                continue;
+            }
+            let reason = error.to_string();
+            if !self.refusals.add(object, owner, reason, first_retry, now) {
+                return Err(Trouble::Failed(error));
+            }
+        }
+        self.refusals.settle();
+        self.is_uncertain = false;
+        Ok(())
     }
 }

@@ -106,6 +106,15 @@ pub struct Drift {
     pub what: String,
 }
 
+/// Something that the kernel may refuse on its own account.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Object {
+    /// A chain.
+    Chain(ChainKey),
+    /// A set, by its name in the kernel.
+    Set(Arc<str>),
+}
+
 /// Something that is not in the kernel as it was asked for. What is there in its place denies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refused {
@@ -132,6 +141,36 @@ pub enum Error {
         /// What it said.
         message: String,
     },
+    /// One object was refused, and with it all that was to be written at once.
+    #[error("{error}")]
+    Object {
+        /// The object.
+        object: Object,
+        /// What was said about it.
+        #[source]
+        error: Box<Error>,
+    },
+}
+
+impl Error {
+    /// The object that was refused, if it was one.
+    pub fn object(&self) -> Option<&Object> {
+        match self {
+            Self::Object { object, .. } => Some(object),
+            _ => None,
+        }
+    }
+
+    /// About this object, if one is known.
+    pub(crate) fn about(self, object: Option<Object>) -> Self {
+        match object {
+            Some(object) => Self::Object {
+                object,
+                error: Box::new(self),
+            },
+            None => self,
+        }
+    }
 }
 
 impl Batch {

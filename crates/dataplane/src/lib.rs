@@ -11,11 +11,12 @@ mod left_over;
 mod local;
 mod mtu;
 pub mod nftables;
+mod refusals;
 mod world;
 
 pub use apply::{Dataplane, Done};
 pub use change::{
-    Batch, ChainKey, Drift, Driver, Error, MapChange, Members, Refused, SetChange, SetKind,
+    Batch, ChainKey, Drift, Driver, Error, MapChange, Members, Object, Refused, SetChange, SetKind,
 };
 pub use cluster::{ClusterNetwork, ClusterOptions};
 pub use left_over::{OurRoutes, Removed, remove_everything, remove_left_overs};

@@ -14,10 +14,10 @@ mod sets;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use tortie_kernel::nft::{Family, Set, Socket, Table as KernelTable, Transaction};
+use tortie_kernel::nft::{Family, Set, Socket, Subject, Table as KernelTable, Transaction};
 use tortie_rules::{IpVersion, Table, nftables};
 
-use crate::change::{Batch, Drift, Driver, Error};
+use crate::change::{Batch, ChainKey, Drift, Driver, Error, Object};
 
 use actual::Actual;
 pub use base::chains as base_chains;
@@ -28,8 +28,8 @@ pub const TABLE: &str = "calico";
 /// Chains with more rules than this are changed rule by rule; others are written anew.
 const REWRITTEN_UP_TO: usize = 32;
 
-/// After so many refusals the table is made anew.
-const STUBBORN: u32 = 3;
+/// After so many refusals in a row the table is made anew. Finding one object that is to blame takes fewer.
+const STUBBORN: u32 = 6;
 
 /// Drives nftables for one IP version.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl NftablesDriver {
         };
         plan.write(batch);
         let changed = std::mem::take(&mut actual.numbered_chains_changed);
-        self.socket.commit(&transaction)?;
+        self.socket.commit(&transaction).map_err(refused)?;
         let mut applied = actual.into_applied();
         for chain in changed {
             // The change is in force; what follows only prepares for the next one.
@@ -209,6 +209,20 @@ impl Driver for NftablesDriver {
             None => Ok(Vec::new()),
         }
     }
+}
+
+/// With the object that was refused, as the rest of the data plane calls it.
+fn refused(error: tortie_kernel::nft::Error) -> Error {
+    let object = error.subject().and_then(|subject| match subject {
+        Subject::Set(name) => Some(Object::Set(name.as_str().into())),
+        Subject::Chain(name) => {
+            let (layer, name) = name.split_once('-')?;
+            let table = Table::ALL.into_iter().find(|table| table.name() == layer)?;
+            let name = name.into();
+            Some(Object::Chain(ChainKey { table, name }))
+        }
+    });
+    Error::from(error).about(object)
 }
 
 /// The full name of a chain.

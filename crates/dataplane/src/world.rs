@@ -5,6 +5,7 @@ mod cost;
 mod endpoints;
 mod family;
 mod network;
+mod owners;
 mod sets;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -36,7 +36,7 @@ mod verdict;
 
 pub use dump::{Chain, Counted, Generation, RuleInKernel, SetInKernel};
 pub use element::{Element, Key};
-pub use error::{Error, Result};
+pub use error::{Error, Result, Subject};
 pub use expr::{
     Base, Checksum, Comparison, CtKey, Direction, Expr, FibKey, FibResult, IcmpUnreachable, Limit,
     LimitKind, Log, MetaKey, Nat, NatFlags, NatKind, Registers, Reject, SetReference,

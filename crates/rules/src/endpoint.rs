@@ -398,8 +398,8 @@ impl Renderer {
         let mark = self.config.marks.scratch0;
         let direction = shape.direction;
         let limit = Action::LimitPackets {
-            rate: clamp(rate),
-            burst: clamp(burst.max(1)),
+            rate: clamp(rate).min(MAX_PACKET_LIMIT),
+            burst: clamp(burst.max(1)).min(MAX_PACKET_LIMIT),
             mark,
         };
         let over = format!("Drop packets over {direction} packet rate limit");
@@ -420,6 +420,9 @@ impl Renderer {
         rules.push(clear());
     }
 }
+
+/// The largest rate in a second, and the largest burst, that iptables takes. Annotations of pods have the same bound.
+const MAX_PACKET_LIMIT: u32 = 10_000;
 
 fn connection_limit(shape: &Shape<'_>, rules: &mut Vec<Rule>) {
     let Some(qos) = shape.qos else { return };

@@ -43,6 +43,7 @@ impl Node {
         if self.next_check.is_some_and(|at| at <= now) {
             self.check(agent);
         }
+        self.todo.rules |= self.dataplane.is_retry_due();
         let is_due = self.retry.is_none_or(|(at, _)| at <= now);
         if self.todo.rules && is_due {
             self.apply(agent);
@@ -86,7 +87,7 @@ impl Node {
                     agent.metrics.enforced_seconds.observe(seconds);
                 }
                 tracing::debug!(?done, ?took, "the kernel is up to date");
-                agent.health.set(Part::Dataplane, None);
+                agent.health.set(Part::Dataplane, self.refused());
                 self.count(agent);
                 if self.next_check.is_none() {
                     self.remove_left_overs();
@@ -130,6 +131,20 @@ impl Node {
             routes: true,
             interfaces: true,
         };
+    }
+
+    /// What the kernel refused, in words. It denies, and all else is in force.
+    fn refused(&self) -> Option<String> {
+        let refused = self.dataplane.refused();
+        let first = refused.first()?;
+        let others = match refused.len() - 1 {
+            0 => String::new(),
+            others => format!(" (and {others} more)"),
+        };
+        Some(format!(
+            "{} was refused and denies: {}{others}",
+            first.object, first.reason
+        ))
     }
 
     fn remove_left_overs(&self) {
@@ -211,7 +226,8 @@ impl Node {
             .metrics
             .local_policies
             .set(number(world.policy_count()));
-        agent.metrics.refused.set(number(world.too_large().len()));
+        let refused = world.too_large().len() + self.dataplane.refused().len();
+        agent.metrics.refused.set(number(refused));
         for version in ["4", "6"] {
             let labels = vec![("ip_version".to_owned(), version.to_owned())];
             agent

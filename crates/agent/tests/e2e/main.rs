@@ -22,5 +22,6 @@ mod host_endpoints;
 mod pods;
 mod readiness;
 mod recipes;
+mod refused;
 mod repair;
 mod sets;

@@ -30,6 +30,8 @@ pub(super) struct Failure {
     pub(super) code: Option<i32>,
     /// What it said, with the line of the input that it was about.
     pub(super) message: String,
+    /// The number of that line, from zero.
+    pub(super) line: Option<usize>,
 }
 
 // === impl Program ===
@@ -64,16 +66,16 @@ impl Program {
     pub(super) fn run(&self, arguments: &[&str], input: &str) -> Result<String, Failure> {
         let output = self
             .output(arguments, input)
-            .map_err(|error| self.failure(None, error.to_string()))?;
+            .map_err(|error| self.failure(None, error.to_string(), None))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let complaint = String::from_utf8_lossy(&output.stderr);
-        let message = match explain(&complaint, input) {
-            message if message.is_empty() => output.status.to_string(),
-            message => message,
+        let (message, line) = match explain(&complaint, input) {
+            (message, line) if message.is_empty() => (output.status.to_string(), line),
+            explained => explained,
         };
-        Err(self.failure(output.status.code(), message))
+        Err(self.failure(output.status.code(), message, line))
     }
 
     fn output(&self, arguments: &[&str], input: &str) -> io::Result<Output> {
@@ -110,11 +112,12 @@ impl Program {
         })
     }
 
-    fn failure(&self, code: Option<i32>, message: String) -> Failure {
+    fn failure(&self, code: Option<i32>, message: String, line: Option<usize>) -> Failure {
         Failure {
             program: self.name().into_owned(),
             code,
             message,
+            line,
         }
     }
 }
@@ -141,30 +144,31 @@ pub(super) fn is_lock_chosen() -> bool {
     env::var_os(LOCK_FILE_VARIABLE).is_some()
 }
 
-/// What a program complained about, in one line, with the line of its input that it names.
-fn explain(complaint: &str, input: &str) -> String {
+/// What a program complained about, in one line, with the line of its input that it names, and where that is.
+fn explain(complaint: &str, input: &str) -> (String, Option<usize>) {
     let is_news = |line: &&str| {
         !line.is_empty() && !line.starts_with("Try `") && !line.starts_with("Ignoring deprecated")
     };
     let lines: Vec<&str> = complaint.lines().map(str::trim).filter(is_news).collect();
     let said = lines.join("; ");
     match culprit(&said, input) {
-        Some(line) => format!("{said}: `{line}`"),
-        None => said,
+        Some((at, line)) => (format!("{said}: `{line}`"), Some(at)),
+        None => (said, None),
     }
 }
 
-fn culprit<'a>(said: &str, input: &'a str) -> Option<&'a str> {
-    let number = line_number(said)?;
-    let line = input.lines().nth(number.checked_sub(1)?)?;
+/// The line that is to blame, and where it is.
+fn culprit<'a>(said: &str, input: &'a str) -> Option<(usize, &'a str)> {
+    let at = line_number(said)?.checked_sub(1)?;
+    let line = input.lines().nth(at)?;
     if line != "COMMIT" {
-        return Some(line);
+        return Some((at, line));
     }
     // What refers to a chain that does not exist is noticed only when the table is complete.
     let name = said.split('\'').nth(1)?;
-    let earlier: Vec<&str> = input.lines().take(number).collect();
+    let earlier: Vec<(usize, &str)> = input.lines().take(at).enumerate().collect();
     let mut refers = earlier.into_iter().rev();
-    refers.find(|line| line.split(' ').any(|word| word == name))
+    refers.find(|(_, line)| line.split(' ').any(|word| word == name))
 }
 
 /// The number in `line: 8`, `line 8`, `Line 8`.
@@ -185,7 +189,7 @@ mod tests {
 
     #[track_caller]
     fn check(complaint: &str, expected: &str) {
-        assert_eq!(explain(complaint, INPUT), expected);
+        assert_eq!(explain(complaint, INPUT).0, expected);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The rules of one IP version: what they are in the kernel, what they should be, and the way there.
 
 mod drift;
+mod search;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::input::{ChainEdit, HookEdit, TableEdit};
 use super::program::Failure;
 use super::saved::{Chains, RuleHash, SavedTable};
 use super::variant::Tools;
-use crate::{Batch, ChainKey, Drift, Error};
+use crate::{Batch, ChainKey, Drift, Error, Object};
 
 /// How often writing is tried again, and how long to wait before the first time; then twice as long each time. Others
 /// write to the same tables, and then the kernel refuses what was computed from their former state.
@@ -29,6 +30,9 @@ const READ_PAUSE: Duration = Duration::from_millis(100);
 
 /// The exit code for input that makes no sense. It may refer to what somebody else removed; once more, and no more.
 const CODE_BAD_INPUT: i32 = 2;
+
+/// The exit code of legacy iptables when the kernel refuses a table.
+const CODE_REFUSED: i32 = 1;
 
 /// The rules in all tables.
 #[derive(Debug)]
@@ -151,7 +155,12 @@ impl Rules {
                 break;
             };
             if attempt >= retries(&failure) {
-                return Err(failure.into());
+                let named = chain_at(&input, failure.line);
+                let object = match failure.code {
+                    Some(CODE_REFUSED) => named.or_else(|| self.search(rendered)),
+                    _ => named,
+                };
+                return Err(Error::from(failure).about(object.map(Object::Chain)));
             }
             tracing::warn!(error = %failure.message, "Writing rules failed; trying again");
             thread::sleep(pause);
@@ -320,6 +329,20 @@ impl Rendered<'_> {
         let chains = self.chains.iter().filter(|(chain, _)| chain.table == table);
         chains.map(|(chain, _)| &*chain.name).collect()
     }
+}
+
+/// The chain that a line of the input is about.
+fn chain_at(input: &str, line: Option<usize>) -> Option<ChainKey> {
+    let lines: Vec<&str> = input.lines().take(line? + 1).collect();
+    let (command, rest) = lines.last()?.split_once(' ')?;
+    if !["-A", "-R"].contains(&command) {
+        return None;
+    }
+    let mut tables = lines.iter().rev().filter_map(|line| line.strip_prefix('*'));
+    let table = tables.next()?;
+    let table = Table::ALL.into_iter().find(|other| other.name() == table)?;
+    let name = rest.split(' ').next()?.into();
+    Some(ChainKey { table, name })
 }
 
 fn hashes(lines: &[Line]) -> Box<[RuleHash]> {

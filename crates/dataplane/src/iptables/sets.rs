@@ -18,7 +18,7 @@ use self::saved::{SavedSet, is_ours, parse_sets};
 use self::script::Script;
 pub use self::script::set_commands;
 use super::program::{Failure, Program};
-use crate::{Batch, Drift, Error, Members, SetChange, SetKind};
+use crate::{Batch, Drift, Error, Members, Object, SetChange, SetKind};
 
 /// How often a command is tried again, and how long to wait before the first time; then twice as long each time.
 const RETRIES: u32 = 10;
@@ -106,7 +106,11 @@ impl Sets {
             doomed = unwanted.map(|(name, _)| Arc::clone(name)).collect();
         }
         if !script.text().is_empty() {
-            self.restore(script.text())?;
+            let text = script.text();
+            self.restore(text).map_err(|failure| {
+                let set = set_at(text, failure.line);
+                Error::from(failure).about(set.map(Object::Set))
+            })?;
         }
         Ok(doomed)
     }
@@ -345,6 +349,15 @@ impl KnownSet {
         let fits = kind == wanted || (kind, wanted) == (SetKind::Networks, SetKind::Addresses);
         fits.then_some(kind)
     }
+}
+
+/// The set that a command is about; not the one that is filled in its place.
+fn set_at(script: &str, line: Option<usize>) -> Option<Arc<str>> {
+    let name_in = |line: &str| line.split(' ').nth(1).map(Arc::from);
+    let name: Arc<str> = name_in(script.lines().nth(line?)?)?;
+    let swaps = script.lines().filter(|line| line.starts_with("swap "));
+    let mut swaps = swaps.filter(|line| line.split(' ').nth(2) == Some(&name));
+    swaps.next().and_then(name_in).or(Some(name))
 }
 
 /// What has to come and what has to go.

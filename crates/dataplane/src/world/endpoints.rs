@@ -59,9 +59,14 @@ impl Workloads {
         }
     }
 
+    /// Which of the endpoints of an interface counts: the one with the lowest identity.
+    pub(super) fn id_of_interface(&self, interface: &str) -> Option<&WorkloadEndpointId> {
+        self.by_interface.get(interface)?.first()
+    }
+
     /// The endpoint of an interface. Of several, the one with the lowest identity counts.
     pub(super) fn of_interface(&self, interface: &str) -> Option<&WorkloadEndpoint> {
-        let id = self.by_interface.get(interface)?.first()?;
+        let id = self.id_of_interface(interface)?;
         self.by_id.get(id).map(|endpoint| &**endpoint)
     }
 

@@ -3,6 +3,7 @@
 mod bound;
 mod hosts;
 mod missing;
+mod owners;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

@@ -89,6 +89,10 @@ impl Sets {
         self.known.len()
     }
 
+    pub(super) fn ids(&self) -> impl Iterator<Item = &SetId> {
+        self.known.keys()
+    }
+
     /// How many members a set has.
     pub(super) fn size(&self, id: &SetId) -> usize {
         self.known.get(id).map_or(0, |set| set.members.len())

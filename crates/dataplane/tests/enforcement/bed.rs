@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tortie_api::rule::Action;
 use tortie_dataplane::iptables::{Backend, IptablesDriver, Options, Variant};
 use tortie_dataplane::nftables::NftablesDriver;
-use tortie_dataplane::{Dataplane, Done, Driver, Error};
+use tortie_dataplane::{Dataplane, Done, Drift, Driver, Error};
 use tortie_engine::Message;
 use tortie_engine::input::DefaultAction;
 use tortie_engine::message::{
@@ -19,7 +20,7 @@ use tortie_testkit::net::{Node, Packet, Pod, Ports, Probe, Prober, Site};
 
 /// The interfaces and addresses of both.
 const CLIENT: (&str, [&str; 2]) = ("cali1", ["10.65.0.1", "fd65::1"]);
-const SERVER: (&str, [&str; 2]) = ("cali2", ["10.65.0.2", "fd65::2"]);
+pub(crate) const SERVER: (&str, [&str; 2]) = ("cali2", ["10.65.0.2", "fd65::2"]);
 
 /// What drives the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,6 +159,18 @@ impl Bed {
 
     pub(crate) fn apply(&mut self) -> Done {
         self.try_apply().expect("the kernel takes it")
+    }
+
+    pub(crate) fn set_first_retry(&mut self, delay: Duration) {
+        self.dataplane.set_first_retry(delay);
+    }
+
+    /// What in the kernel is not what was written.
+    pub(crate) fn check(&mut self) -> Vec<Drift> {
+        let namespace = self.node.namespace().clone();
+        let dataplane = &mut self.dataplane;
+        let checked = namespace.run(|| dataplane.check());
+        checked.expect("the node's namespace").expect("a listing")
     }
 
     pub(crate) fn dataplane(&self) -> &Dataplane {

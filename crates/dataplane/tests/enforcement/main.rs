@@ -2,3 +2,4 @@
 
 mod alternatives;
 mod bed;
+mod refusals;

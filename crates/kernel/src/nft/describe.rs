@@ -1,5 +1,6 @@
 //! What a message asks for, in words, for errors.
 
+use super::error::Subject;
 use super::number::{chain, elements, message, rule, set, table};
 use super::table::Family;
 use crate::netlink::{Message, attributes};
@@ -64,5 +65,21 @@ pub(super) fn describe(asked: &Message<'_>) -> String {
         message::GET_SET => format!("list sets of table `{family}{}`", text(set::TABLE)),
         message::GET_ELEMENTS => format!("list elements of {}", of_set()),
         _ => "do it all at once".to_owned(),
+    }
+}
+
+/// What the message makes or changes.
+pub(super) fn subject(asked: &Message<'_>) -> Option<Subject> {
+    let rest = asked.payload.get(FAMILY_HEADER..)?;
+    let text = |kind: u16| {
+        let found = attributes(rest).find(|a| a.kind == kind)?;
+        Some(found.text().to_owned())
+    };
+    match asked.kind {
+        message::NEW_CHAIN => text(chain::NAME).map(Subject::Chain),
+        message::NEW_RULE | message::DELETE_RULE => text(rule::CHAIN).map(Subject::Chain),
+        message::NEW_SET => text(set::NAME).map(Subject::Set),
+        message::NEW_ELEMENTS | message::DELETE_ELEMENTS => text(elements::SET).map(Subject::Set),
+        _ => None,
     }
 }

@@ -22,6 +22,8 @@ pub enum Error {
     Refused {
         /// The operation, such as ``add a rule to chain `x` of table `ip calico` ``.
         operation: String,
+        /// What it would have changed; not known of removals and of lists.
+        subject: Option<Subject>,
         /// What the kernel says beyond the error number; mostly nothing.
         text: String,
         /// How many operations of the same transaction were refused too.
@@ -35,6 +37,8 @@ pub enum Error {
     TooLong {
         /// The operation.
         operation: String,
+        /// What it would have changed.
+        subject: Option<Subject>,
     },
     /// Answers were lost: a transaction may have taken effect or not.
     #[error("nftables: answers of the kernel were lost; what it has is not known")]
@@ -47,7 +51,38 @@ pub enum Error {
     },
 }
 
+/// What an operation makes or changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A chain or one of its rules, by the chain's name.
+    Chain(String),
+    /// A set or some of its elements, by its name.
+    Set(String),
+}
+
 impl Error {
+    /// What was refused, if it is one thing of those that were to be made or changed. None if the same may well be taken a
+    /// little later.
+    pub fn subject(&self) -> Option<&Subject> {
+        const PASSING: [i32; 6] = [
+            libc::EAGAIN,
+            libc::EINTR,
+            libc::ENOMEM,
+            libc::ENOBUFS,
+            libc::EPERM,
+            libc::EACCES,
+        ];
+        match self {
+            Self::Refused { subject, .. }
+                if !self.errno().is_some_and(|n| PASSING.contains(&n)) =>
+            {
+                subject.as_ref()
+            }
+            Self::TooLong { subject, .. } => subject.as_ref(),
+            _ => None,
+        }
+    }
+
     /// The error number that the kernel gave, if it was the kernel that refused.
     pub fn errno(&self) -> Option<i32> {
         match self {

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, IoSlice};
 
 use super::describe::{FAMILY_HEADER, describe};
-use super::error::{Error, Result};
+use super::error::{Error, Result, Subject};
 use super::number::{extended, flag, message, rule};
 use super::transaction::{Operation, Transaction};
 use crate::netlink::{HEADER, Message, Writer, attributes, messages};
@@ -66,6 +66,7 @@ impl Socket {
         if let Some(number) = transaction.oversized() {
             return Err(Error::TooLong {
                 operation: transaction.describe(number),
+                subject: transaction.subject(number),
             });
         }
         self.make_room(transaction);
@@ -136,7 +137,9 @@ impl Socket {
                     message::ERROR | message::DONE => {
                         return match refusal(&answer) {
                             None => Ok(changed),
-                            Some(refusal) => Err(refusal.into_error(describe_request(request), 0)),
+                            Some(refusal) => {
+                                Err(refusal.into_error(describe_request(request), None, 0))
+                            }
                         };
                     }
                     _ => visit(&answer),
@@ -268,7 +271,8 @@ impl Outcome {
     fn conclude(self, transaction: &Transaction) -> Result<Committed> {
         if let Some(refusal) = self.refusal {
             let number = usize::try_from(refusal.sequence).unwrap_or(usize::MAX);
-            return Err(refusal.into_error(transaction.describe(number), self.others));
+            let subject = transaction.subject(number);
+            return Err(refusal.into_error(transaction.describe(number), subject, self.others));
         }
         // The acknowledgement alone tells that it was done; where it was lost, or handles were, nobody knows them.
         if !self.is_acknowledged || self.is_incomplete {
@@ -289,9 +293,10 @@ struct Refusal {
 }
 
 impl Refusal {
-    fn into_error(self, operation: String, others: usize) -> Error {
+    fn into_error(self, operation: String, subject: Option<Subject>, others: usize) -> Error {
         Error::Refused {
             operation,
+            subject,
             text: self.text,
             others,
             source: io::Error::from_raw_os_error(self.errno),

@@ -1,16 +1,20 @@
 //! Changes that take effect together.
 
-use super::describe::describe;
+use super::describe::{describe, subject};
 use super::element::Element;
+use super::error::Subject;
 use super::expr::write_all;
 use super::number::{chain, elements, flag, hook, message, rule, set, table};
 use super::rule::Rule;
 use super::set::{Form, Set};
 use super::table::{BaseChain, Table};
-use crate::netlink::{Writer, messages};
+use crate::netlink::{Message, Writer, messages};
 
 /// How much of elements one message holds, so that the list and the rest fit the 16 bits of its length.
 const ELEMENT_BYTES: usize = 60_000;
+
+/// What the names of sets that belong to one rule begin with.
+const OWN_SET: &str = "__";
 
 /// Changes that take effect together, in this order, or not at all.
 ///
@@ -233,12 +237,27 @@ impl Transaction {
 
     /// Says what the message with this number asks for.
     pub(super) fn describe(&self, number: usize) -> String {
-        let bytes = self
-            .starts
-            .get(number)
-            .and_then(|start| self.out.as_bytes().get(*start..));
-        let asked = bytes.and_then(|bytes| messages(bytes).next());
+        let asked = self.asked(number);
         asked.map_or_else(|| "do it all at once".to_owned(), |asked| describe(&asked))
+    }
+
+    /// What the message with this number makes or changes.
+    pub(super) fn subject(&self, number: usize) -> Option<Subject> {
+        let found = subject(&self.asked(number)?)?;
+        match found {
+            // A rule's own sets come before the rule.
+            Subject::Set(name) if name.starts_with(OWN_SET) => {
+                let later = (number + 1..self.starts.len()).filter_map(|number| self.asked(number));
+                let mut rules = later.filter(|asked| asked.kind == message::NEW_RULE);
+                subject(&rules.next()?)
+            }
+            found => Some(found),
+        }
+    }
+
+    fn asked(&self, number: usize) -> Option<Message<'_>> {
+        let start = self.starts.get(number)?;
+        messages(self.out.as_bytes().get(*start..)?).next()
     }
 
     fn new_rule(

@@ -1,0 +1,70 @@
+//! Whose the chains and sets in the kernel are.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use tortie_engine::message::{Rule, SetId};
+use tortie_rules::{IpVersion, Table, ip_set_name, networks_set_name};
+
+use super::cost::sets_of;
+use super::{World, policy_name};
+use crate::change::Object;
+
+/// So many users of a set are named.
+const NAMED: usize = 3;
+
+impl World {
+    /// Whose an object is, as people call it; none if it is nobody's, such as the chains that are always there.
+    pub(crate) fn owner_of(&self, version: IpVersion, object: &Object) -> Option<String> {
+        match object {
+            Object::Chain(key) => self.owner_of_chain(version, &(key.table, Arc::clone(&key.name))),
+            Object::Set(name) => self.owner_of_set(version, name),
+        }
+    }
+
+    fn owner_of_chain(&self, version: IpVersion, key: &(Table, Arc<str>)) -> Option<String> {
+        let mut families = self.families.iter();
+        let family = families.find(|family| family.ip_version() == version)?;
+        if let Some(id) = family.policy_of(key) {
+            return Some(policy_name(id));
+        }
+        if let Some(name) = family.profile_of(key) {
+            return Some(format!("Profile {name}"));
+        }
+        let interface = family.endpoint_of(key)?;
+        if let Some(id) = self.workloads.id_of_interface(interface) {
+            let (workload, endpoint) = (&id.workload_id, &id.endpoint_id);
+            return Some(format!(
+                "WorkloadEndpoint {workload} {endpoint} ({interface})"
+            ));
+        }
+        let id = self.hosts_by_interface.by_interface.get(interface)?;
+        Some(format!("HostEndpoint {} ({interface})", id.endpoint_id))
+    }
+
+    fn owner_of_set(&self, version: IpVersion, name: &str) -> Option<String> {
+        let mut families = self.families.iter();
+        let family = families.find(|family| family.ip_version() == version)?;
+        let is_it = |id: &&SetId| {
+            let own = ip_set_name(id.as_str(), version, family.dataplane());
+            own == name || networks_set_name(&own) == name
+        };
+        let id = self.sets.ids().find(is_it)?;
+        let looks_into = |rules: &[Rule]| {
+            let sets: HashSet<&SetId> = rules.iter().flat_map(sets_of).collect();
+            sets.contains(id)
+        };
+        let policies = self.policies.iter();
+        let policies =
+            policies.filter(|(_, p)| looks_into(&p.inbound_rules) || looks_into(&p.outbound_rules));
+        let mut users: Vec<String> = policies.map(|(id, _)| policy_name(id)).collect();
+        users.sort_unstable();
+        let others = users.len().saturating_sub(NAMED);
+        users.truncate(NAMED);
+        let users = users.join(", ");
+        Some(match others {
+            0 => format!("IP set {id} of {users}"),
+            others => format!("IP set {id} of {users} and {others} more"),
+        })
+    }
+}
