@@ -8,6 +8,7 @@ use tortie_engine::Message;
 use tortie_rules::{Config, Dataplane as Kind, IpVersion};
 
 use crate::change::{Batch, Drift, Driver, Error, Refused};
+use crate::left_over::remove_left_overs;
 use crate::refusals::{FIRST_RETRY, Refusals};
 use crate::world::{InterfaceState, World};
 
@@ -192,6 +193,22 @@ impl Dataplane {
             }
         }
         batches
+    }
+
+    /// Removes what other parts of the kernel have of ours, once everything is in force. Gives what could not be removed.
+    pub fn remove_left_overs(&mut self) -> Vec<Error> {
+        let mut errors = Vec::new();
+        for side in &mut self.sides {
+            match remove_left_overs(side.driver.part(), side.version) {
+                // Sets that could not be destroyed while those rules looked into them can be now.
+                Ok(was_something) => side.is_uncertain |= was_something,
+                Err(error) => errors.push(error),
+            }
+        }
+        if self.sides.iter().any(|side| side.is_uncertain) {
+            errors.extend(self.apply().err());
+        }
+        errors
     }
 
     /// Looks whether the kernel still has what was applied. If not, the next [`Dataplane::apply`] repairs it.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use tortie_engine::message::Member;
 use tortie_rules::{Chain, Hook, Table};
 
+use crate::iptables::Variant;
+
 /// Names a chain of ours.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChainKey {
@@ -85,6 +87,9 @@ pub struct MapChange {
 
 /// Brings changes into one part of the kernel, for one IP version.
 pub trait Driver: Send {
+    /// The part of the kernel.
+    fn part(&self) -> Part;
+
     /// Makes the changes. After a full batch, the kernel has what the batch says and nothing else of ours. After an
     /// error, the next batch must be full.
     fn apply(&mut self, batch: &Batch) -> Result<(), Error>;
@@ -95,6 +100,15 @@ pub trait Driver: Send {
     /// Whether the kernel still has what was applied. Cheaper than a comparison; may overlook what no rule of ours
     /// refers to.
     fn check(&mut self) -> Result<Vec<Drift>, Error>;
+}
+
+/// A part of the kernel that can enforce policy. Packets pass all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// nftables.
+    Nftables,
+    /// What this kind of iptables writes to.
+    Iptables(Variant),
 }
 
 /// Something that is not in the kernel as it should be.

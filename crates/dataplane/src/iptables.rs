@@ -26,7 +26,7 @@ use self::sets::Sets;
 pub use self::sets::set_commands;
 use self::variant::Tools;
 pub use self::variant::{Backend, Variant};
-use crate::{Batch, Drift, Driver, Error};
+use crate::{Batch, Drift, Driver, Error, Part};
 
 /// How long to wait for the lock if no time is given: without waiting, programs fail when another runs.
 const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -108,6 +108,15 @@ impl IptablesDriver {
         self.rules.tools().variant
     }
 
+    /// Removes all rules of ours. Sets stay: both kinds of iptables look into the same ones.
+    pub(crate) fn remove_rules(&mut self) -> Result<(), Error> {
+        self.is_known = false;
+        self.rules.apply(&Batch {
+            is_full: true,
+            ..Batch::default()
+        })
+    }
+
     fn unknown(&self) -> Error {
         Error::Program {
             program: self.rules.tools().restore.name().into_owned(),
@@ -117,6 +126,10 @@ impl IptablesDriver {
 }
 
 impl Driver for IptablesDriver {
+    fn part(&self) -> Part {
+        Part::Iptables(self.variant())
+    }
+
     fn apply(&mut self, batch: &Batch) -> Result<(), Error> {
         if batch.is_empty() {
             return Ok(());

@@ -1,29 +1,28 @@
-//! What another data plane left behind. Its rules would go on to decide about packets by policies of long ago.
+//! What another data plane, or the other kind of iptables, left behind. Its rules would go on to decide about packets by policies of long ago.
 
 use tortie_kernel::route::{MAIN_TABLE, Protocol, Route, Socket};
-use tortie_rules::{Dataplane, IpVersion, Table};
+use tortie_rules::{IpVersion, Table};
 
-use crate::change::{Batch, Driver as _, Error};
+use crate::change::{Batch, Driver as _, Error, Part};
 use crate::iptables::{Backend, IptablesDriver, Options, Variant};
 use crate::nftables::NftablesDriver;
 
-/// Removes what the data planes that are not in use have of ours, once the one in use has everything. Gives what could
-/// not be removed.
+/// Removes what the parts of the kernel that are not in use have of ours, once the one in use has everything. Says
+/// whether there may have been something.
 ///
 /// Parts of the kernel that are not loaded are left alone: looking would load them, and they hold nothing.
-pub fn remove_left_overs(in_use: Dataplane, versions: &[IpVersion]) -> Vec<Error> {
-    let mut errors = Vec::new();
-    for version in versions {
-        match in_use {
-            Dataplane::Nftables => {
-                for variant in [Variant::Legacy, Variant::Nft] {
-                    errors.extend(remove_iptables(*version, variant).err());
-                }
-            }
-            Dataplane::Iptables => errors.extend(remove_nftables(*version).err()),
+pub fn remove_left_overs(in_use: Part, version: IpVersion) -> Result<bool, Error> {
+    match in_use {
+        Part::Nftables => {
+            let all = Variant::BOTH.map(|variant| remove_iptables(version, variant));
+            all.into_iter().try_fold(false, |any, one| Ok(any | one?))
+        }
+        Part::Iptables(variant) => {
+            let nftables = remove_nftables(version);
+            let iptables = remove_iptables_rules(version, variant.other());
+            Ok(nftables? | iptables?)
         }
     }
-    errors
 }
 
 /// What was removed, and what could not be.
@@ -143,19 +142,7 @@ fn remove_nftables(version: IpVersion) -> Result<bool, Error> {
 
 /// Says whether there may have been something.
 fn remove_iptables(version: IpVersion, variant: Variant) -> Result<bool, Error> {
-    let may_have_rules = match variant {
-        Variant::Legacy => has_legacy_tables(version),
-        Variant::Nft => NftablesDriver::open(version)?.has_tables(&Table::ALL.map(Table::name))?,
-    };
-    if !may_have_rules {
-        return Ok(false);
-    }
-    let options = Options {
-        backend: Backend::Only(variant),
-        ..Options::new(version)
-    };
-    // Without the programs there is nobody who could have made rules with them.
-    let Ok(mut driver) = IptablesDriver::new(&options) else {
+    let Some(mut driver) = iptables_with_rules(version, variant)? else {
         return Ok(false);
     };
     let nothing = Batch {
@@ -164,6 +151,40 @@ fn remove_iptables(version: IpVersion, variant: Variant) -> Result<bool, Error> 
     };
     driver.apply(&nothing)?;
     Ok(true)
+}
+
+/// The same, without the sets, which are in use by the other kind of iptables.
+fn remove_iptables_rules(version: IpVersion, variant: Variant) -> Result<bool, Error> {
+    let Some(mut driver) = iptables_with_rules(version, variant)? else {
+        return Ok(false);
+    };
+    driver.remove_rules()?;
+    Ok(true)
+}
+
+/// A kind of iptables that may have rules.
+fn iptables_with_rules(
+    version: IpVersion,
+    variant: Variant,
+) -> Result<Option<IptablesDriver>, Error> {
+    let may_have_rules = match variant {
+        Variant::Legacy => has_legacy_tables(version),
+        Variant::Nft => {
+            NftablesDriver::is_usable()
+                && NftablesDriver::open(version)?.has_tables(&Table::ALL.map(Table::name))?
+        }
+    };
+    if !may_have_rules {
+        return Ok(None);
+    }
+    let options = Options {
+        backend: Backend::Only(variant),
+        ..Options::new(version)
+    };
+    // Without the programs there is nobody who could have made rules with them; and those of the other kind, which are
+    // taken instead, would remove what is in use.
+    let driver = IptablesDriver::new(&options).ok();
+    Ok(driver.filter(|driver| driver.variant() == variant))
 }
 
 /// Whether legacy iptables has any tables in this network namespace.

@@ -17,7 +17,7 @@ use hashbrown::HashMap;
 use tortie_kernel::nft::{Family, Set, Socket, Subject, Table as KernelTable, Transaction};
 use tortie_rules::{IpVersion, Table, nftables};
 
-use crate::change::{Batch, ChainKey, Drift, Driver, Error, Object};
+use crate::change::{Batch, ChainKey, Drift, Driver, Error, Object, Part};
 
 use actual::Actual;
 pub use base::chains as base_chains;
@@ -179,6 +179,10 @@ impl NftablesDriver {
 }
 
 impl Driver for NftablesDriver {
+    fn part(&self) -> Part {
+        Part::Nftables
+    }
+
     fn apply(&mut self, batch: &Batch) -> Result<(), Error> {
         if batch.is_empty() {
             return Ok(());

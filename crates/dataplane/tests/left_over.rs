@@ -3,9 +3,10 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use tortie_dataplane::iptables::Variant;
 use tortie_dataplane::nftables::NftablesDriver;
-use tortie_dataplane::{Batch, Driver as _, remove_left_overs};
-use tortie_rules::{Dataplane, IpVersion};
+use tortie_dataplane::{Batch, Driver as _, Part, remove_left_overs};
+use tortie_rules::IpVersion;
 
 const RULES: &str = "\
 *filter
@@ -36,6 +37,12 @@ fn run(program: &str, arguments: &[&str], input: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+fn remove_all_but(in_use: Part) {
+    for version in [IpVersion::V4, IpVersion::V6] {
+        remove_left_overs(in_use, version).expect("nothing is in the way");
+    }
+}
+
 fn check_iptables(variant: &str) {
     tortie_kernel::namespace::run_in_new(|| {
         run(
@@ -50,8 +57,7 @@ fn check_iptables(variant: &str) {
             RULES,
         );
 
-        let errors = remove_left_overs(Dataplane::Nftables, &[IpVersion::V4, IpVersion::V6]);
-        assert!(errors.is_empty(), "{errors:?}");
+        remove_all_but(Part::Nftables);
 
         let rules = run(&format!("iptables-{variant}-save"), &["-t", "filter"], "");
         assert!(!rules.contains("cali"), "{rules}");
@@ -88,8 +94,7 @@ fn of_nftables() {
         driver.apply(&full).expect("an empty table");
         assert!(run("nft", &["list", "tables"], "").contains("table ip calico"));
 
-        let errors = remove_left_overs(Dataplane::Iptables, &[IpVersion::V4, IpVersion::V6]);
-        assert!(errors.is_empty(), "{errors:?}");
+        remove_all_but(Part::Iptables(Variant::Legacy));
         assert_eq!(run("nft", &["list", "tables"], ""), "table ip others\n");
     })
     .expect("a network namespace");

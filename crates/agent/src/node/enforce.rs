@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use tortie_dataplane::{WorkloadState, remove_left_overs};
+use tortie_dataplane::WorkloadState;
 use tortie_kernel::release_unused_memory;
 use tortie_rules::Dataplane as Kind;
 
@@ -11,7 +11,7 @@ use super::{Node, ToDo};
 use crate::agent::Agent;
 use crate::files::replace_file;
 use crate::health::Part;
-use crate::machine::{interfaces, versions};
+use crate::machine::interfaces;
 
 /// How long after a failure the change is tried again, at first and at most.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
@@ -147,9 +147,8 @@ impl Node {
         ))
     }
 
-    fn remove_left_overs(&self) {
-        let versions = versions(&self.config);
-        for error in remove_left_overs(self.kind, &versions) {
+    fn remove_left_overs(&mut self) {
+        for error in self.dataplane.remove_left_overs() {
             tracing::warn!("rules of another data plane could not be removed: {error}");
         }
     }

@@ -46,9 +46,9 @@ pub(super) struct Tools {
 // === impl Variant ===
 
 impl Variant {
-    const BOTH: [Self; 2] = [Self::Legacy, Self::Nft];
+    pub(crate) const BOTH: [Self; 2] = [Self::Legacy, Self::Nft];
 
-    fn other(self) -> Self {
+    pub(crate) fn other(self) -> Self {
         match self {
             Self::Legacy => Self::Nft,
             Self::Nft => Self::Legacy,

@@ -32,6 +32,7 @@ pub(crate) enum Plane {
 pub(crate) struct Bed {
     node: Node,
     dataplane: Dataplane,
+    said: Vec<Message>,
     prober: Prober,
     from: Site,
     to: Site,
@@ -59,6 +60,16 @@ impl Plane {
         }
     }
 
+    fn open(self, node: &Node, max_ipset_size: u32) -> Dataplane {
+        let open = || {
+            let versions = [IpVersion::V4, IpVersion::V6];
+            let drivers = versions.map(|version| (version, self.driver(version, max_ipset_size)));
+            let config = Arc::new(Config::default());
+            Dataplane::new(&config, self.kind(), drivers.into(), "node")
+        };
+        node.namespace().run(open).expect("the node's namespace")
+    }
+
     fn kind(self) -> Kind {
         match self {
             Self::Nftables => Kind::Nftables,
@@ -82,20 +93,14 @@ impl Bed {
             pod
         };
         let pods = [pod(CLIENT), pod(SERVER)];
-        let namespace = node.namespace().clone();
-        let open = || {
-            let versions = [IpVersion::V4, IpVersion::V6];
-            let drivers = versions.map(|version| (version, plane.driver(version, max_ipset_size)));
-            let config = Arc::new(Config::default());
-            Dataplane::new(&config, plane.kind(), drivers.into(), "node")
-        };
-        let dataplane = namespace.run(open).expect("the node's namespace");
+        let dataplane = plane.open(&node, max_ipset_size);
         let mut prober = Prober::new();
         let from = prober.add_site(&pods[0].namespace);
         let to = prober.add_site(&pods[1].namespace);
         let mut bed = Self {
             node,
             dataplane,
+            said: Vec::new(),
             prober,
             from,
             to,
@@ -119,7 +124,22 @@ impl Bed {
     }
 
     pub(crate) fn say(&mut self, message: Message) {
+        self.said.push(message.clone());
         self.dataplane.on_message(message);
+    }
+
+    /// Ends the data plane, and starts one that is told the same.
+    pub(crate) fn restart(&mut self, plane: Plane) {
+        self.dataplane = plane.open(&self.node, 1 << 20);
+        for message in &self.said {
+            self.dataplane.on_message(message.clone());
+        }
+        self.apply();
+        let namespace = self.node.namespace().clone();
+        let dataplane = &mut self.dataplane;
+        let errors = namespace.run(|| dataplane.remove_left_overs());
+        let errors = errors.expect("the node's namespace");
+        assert!(errors.is_empty(), "{errors:?}");
     }
 
     /// A policy with these rules for packets to the endpoint.

@@ -3,3 +3,4 @@
 mod alternatives;
 mod bed;
 mod refusals;
+mod variants;
