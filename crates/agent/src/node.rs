@@ -67,6 +67,7 @@ pub(crate) struct Node {
     updates: usize,
     retry: Option<(Instant, Duration)>,
     next_check: Option<Instant>,
+    last_check: Option<Instant>,
     next_listing: Option<Instant>,
 }
 
@@ -116,6 +117,7 @@ impl Node {
             updates: 0,
             retry: None,
             next_check: None,
+            last_check: None,
             next_listing: None,
             config,
         })
@@ -123,10 +125,12 @@ impl Node {
 
     pub(crate) fn run(mut self, agent: &Agent, last_good: &mut LastGood) -> Result<End, Error> {
         loop {
-            let ready = wait(
-                &[self.monitor.as_fd(), agent.waker.as_fd()],
-                Some(self.sleep()),
-            )?;
+            let descriptors = [self.monitor.as_fd(), agent.waker.as_fd()];
+            let descriptors: Vec<_> = descriptors
+                .into_iter()
+                .chain(self.dataplane.watched())
+                .collect();
+            let ready = wait(&descriptors, Some(self.sleep()))?;
             let heard = Instant::now();
             agent.health.round();
             if agent.is_stopped() {
@@ -135,6 +139,9 @@ impl Node {
             if ready.first() == Some(&true) {
                 self.monitor.drain()?;
                 self.todo.interfaces = true;
+            }
+            if ready.get(2) == Some(&true) {
+                self.on_foreign_change();
             }
             agent.waker.clear();
             while let Some(batch) = self.syncer.try_recv() {

@@ -1,6 +1,8 @@
 //! The world and its drivers together: what is said goes in, and the kernel follows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +12,7 @@ use tortie_rules::{Config, Dataplane as Kind, IpVersion};
 use crate::change::{Batch, Drift, Driver, Error, Refused};
 use crate::left_over::remove_left_overs;
 use crate::refusals::{FIRST_RETRY, Refusals};
+use crate::watch::Watch;
 use crate::world::{InterfaceState, World};
 
 /// Brings what the engine says into the kernel, and keeps it there.
@@ -23,6 +26,7 @@ pub struct Dataplane {
     world: World,
     sides: Vec<Side>,
     first_retry: Duration,
+    watch: Option<Watch>,
 }
 
 /// One IP version in the kernel.
@@ -71,6 +75,7 @@ impl Dataplane {
             world: World::new(config, kind, &versions, hostname),
             sides: sides.collect(),
             first_retry: FIRST_RETRY,
+            watch: None,
         }
     }
 
@@ -153,6 +158,11 @@ impl Dataplane {
             done.is_full = true;
             batches = self.world.take_everything();
         }
+        if let Some(watch) = &mut self.watch
+            && let Err(error) = watch.forget()
+        {
+            tracing::warn!("changes by others: {error}");
+        }
         let mut errors = errors.into_iter();
         let Some(first) = errors.next() else {
             return Ok(done);
@@ -193,6 +203,26 @@ impl Dataplane {
             }
         }
         batches
+    }
+
+    /// From now on, hears when others change what is ours, where the kernel tells that. To be called once something was
+    /// applied.
+    pub fn watch_others(&mut self) -> io::Result<()> {
+        let own: Vec<u32> = self.sides.iter().filter_map(|s| s.driver.port()).collect();
+        let part = self.sides.first().map(|side| side.driver.part());
+        self.watch = part.map_or(Ok(None), |part| Watch::open(part, &own))?;
+        Ok(())
+    }
+
+    /// Can be read when others changed something.
+    pub fn watched(&self) -> Option<BorrowedFd<'_>> {
+        self.watch.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether others changed what is ours, or may have, since this was last asked. [`Dataplane::check`] then tells.
+    pub fn is_disturbed(&mut self) -> io::Result<bool> {
+        let watch = self.watch.as_mut();
+        watch.map_or(Ok(false), Watch::is_disturbed)
     }
 
     /// Removes what other parts of the kernel have of ours, once everything is in force. Gives what could not be removed.

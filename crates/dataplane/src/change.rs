@@ -90,6 +90,9 @@ pub trait Driver: Send {
     /// The part of the kernel.
     fn part(&self) -> Part;
 
+    /// The number by which the kernel knows the socket that changes are made through, if it is one of ours.
+    fn port(&self) -> Option<u32>;
+
     /// Makes the changes. After a full batch, the kernel has what the batch says and nothing else of ours. After an
     /// error, the next batch must be full.
     fn apply(&mut self, batch: &Batch) -> Result<(), Error>;

@@ -130,6 +130,10 @@ impl Driver for IptablesDriver {
         Part::Iptables(self.variant())
     }
 
+    fn port(&self) -> Option<u32> {
+        None
+    }
+
     fn apply(&mut self, batch: &Batch) -> Result<(), Error> {
         if batch.is_empty() {
             return Ok(());

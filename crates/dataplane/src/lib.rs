@@ -12,6 +12,7 @@ mod local;
 mod mtu;
 pub mod nftables;
 mod refusals;
+mod watch;
 mod world;
 
 pub use apply::{Dataplane, Done};

@@ -183,6 +183,10 @@ impl Driver for NftablesDriver {
         Part::Nftables
     }
 
+    fn port(&self) -> Option<u32> {
+        self.socket.port().ok()
+    }
+
     fn apply(&mut self, batch: &Batch) -> Result<(), Error> {
         if batch.is_empty() {
             return Ok(());

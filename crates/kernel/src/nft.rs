@@ -25,6 +25,7 @@ mod dump;
 mod element;
 mod error;
 mod expr;
+mod monitor;
 mod number;
 mod rule;
 mod set;
@@ -41,6 +42,7 @@ pub use expr::{
     Base, Checksum, Comparison, CtKey, Direction, Expr, FibKey, FibResult, IcmpUnreachable, Limit,
     LimitKind, Log, MetaKey, Nat, NatFlags, NatKind, Registers, Reject, SetReference,
 };
+pub use monitor::{Change, Changed, Monitor};
 pub use rule::{Rule, same_rule};
 pub use set::{Field, InlineSet, Set};
 pub use socket::{Committed, Socket};

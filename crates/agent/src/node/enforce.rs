@@ -24,6 +24,9 @@ const FIRST_CHECK: Duration = Duration::from_secs(5);
 /// The identity of this start of the machine.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
+/// What others change is looked at at once, but not more often than this.
+const CHECK_PAUSE: Duration = Duration::from_secs(1);
+
 /// After so many updates, memory that they needed for a short time is given back.
 const MANY_UPDATES: usize = 1000;
 
@@ -91,6 +94,9 @@ impl Node {
                 self.count(agent);
                 if self.next_check.is_none() {
                     self.remove_left_overs();
+                    if let Err(error) = self.dataplane.watch_others() {
+                        tracing::warn!("changes by others are not heard of: {error}");
+                    }
                     self.enable_forwarding();
                     ready(agent);
                 }
@@ -172,7 +178,21 @@ impl Node {
         }
     }
 
+    /// Others changed something in the kernel.
+    pub(super) fn on_foreign_change(&mut self) {
+        match self.dataplane.is_disturbed() {
+            Ok(false) => {}
+            Ok(true) => {
+                let pause_ends = self.last_check.map(|at| at + CHECK_PAUSE);
+                let soon = pause_ends.map_or_else(Instant::now, |at| at.max(Instant::now()));
+                self.next_check = self.next_check.map(|at| at.min(soon));
+            }
+            Err(error) => tracing::warn!("changes by others: {error}"),
+        }
+    }
+
     fn check(&mut self, agent: &Agent) {
+        self.last_check = Some(Instant::now());
         match self.dataplane.check() {
             Ok(drift) if drift.is_empty() => {}
             Ok(drift) => {

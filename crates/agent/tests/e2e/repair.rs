@@ -75,6 +75,56 @@ fn what_is_changed_by_hand_is_repaired_within_the_interval_and_foreign_things_st
     assert_eq!(snapshot(&setting, plane, true), foreign);
 }
 
+/// Nothing is read now and then: only what the kernel tells can lead to a repair.
+const NEVER: [(&str, &str); 4] = [
+    ("nftablesrefreshinterval", "0"),
+    ("iptablesrefreshinterval", "0"),
+    ("ipsetsrefreshinterval", "0"),
+    ("routerefreshinterval", "0"),
+];
+
+fn check_that_deletions_are_heard_of(plane: Plane, deletions: &[&[Line]]) {
+    let mut setting = Setting::new();
+    let client = setting.add_pod("client", 1, &json!({"role": "client"}));
+    let server = setting.add_pod("server", 2, &json!({"role": "server"}));
+    let stranger = setting.add_pod("stranger", 3, &json!({"role": "stranger"}));
+    write_policy(&setting);
+    let agent = setting.start_agent(plane, &NEVER);
+    let flows = [
+        (client.tcp(&server, 80), true),
+        (stranger.tcp(&server, 80), false),
+    ];
+    setting.await_flows(&flows);
+    for lines in deletions {
+        let before = agent.metrics.drift.get();
+        for (program, line) in *lines {
+            setting.run(program, line);
+        }
+        let repaired = || agent.metrics.drift.get() > before;
+        eventually(&format!("{lines:?}: noticed"), &true, repaired);
+        setting.await_flows(&flows);
+    }
+    agent.end();
+}
+
+#[test]
+fn what_is_deleted_from_nftables_is_back_at_once() {
+    let both =
+        |what: &str| ["ip", "ip6"].map(|family| ("nft", format!("{what} table {family} calico")));
+    let deletions = [both("delete"), both("flush"), both("delete")];
+    let deletions: Vec<&[Line]> = deletions.iter().map(|lines| &lines[..]).collect();
+    check_that_deletions_are_heard_of(Plane::Nftables, &deletions);
+}
+
+#[test]
+fn what_is_deleted_from_the_iptables_of_nftables_is_back_at_once() {
+    let both =
+        |what: &str| ["iptables-nft", "ip6tables-nft"].map(|program| (program, what.to_owned()));
+    let deletions = [both("-F cali-FORWARD"), both("-F FORWARD")];
+    let deletions: Vec<&[Line]> = deletions.iter().map(|lines| &lines[..]).collect();
+    check_that_deletions_are_heard_of(Plane::IptablesNft, &deletions);
+}
+
 fn routes_to_pods_are_repaired(plane: Plane) {
     let mut setting = Setting::new();
     let client = setting.add_pod("client", 1, &json!({}));

@@ -2,6 +2,8 @@
 
 use std::io::{self, ErrorKind, IoSlice};
 
+use rustix::net::netlink::SocketAddrNetlink;
+
 use super::describe::{FAMILY_HEADER, describe};
 use super::error::{Error, Result, Subject};
 use super::number::{extended, flag, message, rule};
@@ -56,6 +58,13 @@ impl Socket {
             send_buffer: 0,
             receive_buffer: 0,
         })
+    }
+
+    /// The number that the kernel knows it by. It has none before the first transaction or list.
+    pub fn port(&self) -> io::Result<u32> {
+        let name = rustix::net::getsockname(&self.netlink)?;
+        let name = SocketAddrNetlink::try_from(name)?;
+        Ok(name.pid())
     }
 
     /// Does all that the transaction says, or nothing.

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::mem;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use super::check;
 
@@ -48,6 +48,46 @@ impl NetlinkSocket {
         })
     }
 
+    /// Receives no datagram whose first message was sent by one of these sockets, or tells of what they did.
+    pub(crate) fn ignore(&self, ports: &[u32]) -> io::Result<()> {
+        /// Where the header of a message has the port.
+        const PORT: u32 = 12;
+        const EVERYTHING: u32 = u32::MAX;
+        let step = |code: u32, if_so: u8, k: u32| libc::sock_filter {
+            code: u16::try_from(code).unwrap_or_default(),
+            jt: if_so,
+            jf: 0,
+            k,
+        };
+        let mut program = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, PORT)];
+        for (index, port) in ports.iter().enumerate() {
+            // From behind this step to the last one. What is loaded is in the order of the network.
+            let rest = u8::try_from(ports.len() - index).map_err(io::Error::other)?;
+            let port = u32::from_be_bytes(port.to_ne_bytes());
+            program.push(step(
+                libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+                rest,
+                port,
+            ));
+        }
+        program.push(step(libc::BPF_RET | libc::BPF_K, 0, EVERYTHING));
+        program.push(step(libc::BPF_RET | libc::BPF_K, 0, 0));
+        let filter = libc::sock_fprog {
+            len: u16::try_from(program.len()).map_err(io::Error::other)?,
+            filter: program.as_mut_ptr(),
+        };
+        // SAFETY: the structure and the steps that it points to live until the call has copied them.
+        check(unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ATTACH_FILTER,
+                (&raw const filter).cast(),
+                socket_length(mem::size_of_val(&filter)),
+            )
+        })
+    }
+
     /// Sends one datagram made of several parts.
     pub(crate) fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         // SAFETY: all fields of the structure are integers and pointers, for which zero is a value.
@@ -74,6 +114,12 @@ impl NetlinkSocket {
             )
         };
         usize::try_from(received).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+impl AsFd for NetlinkSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

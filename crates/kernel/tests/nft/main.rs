@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod expressions;
+mod monitor;
 mod packets;
 mod sets;
 mod support;
