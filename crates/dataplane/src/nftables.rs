@@ -9,6 +9,7 @@ mod actual;
 mod base;
 mod compile;
 mod diff;
+mod digest;
 mod sets;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::change::{Batch, ChainKey, Drift, Driver, Error, Object, Part};
 
 use actual::Actual;
 pub use base::chains as base_chains;
+use digest::RuleDigest;
 
 /// The name of the table, as Calico's.
 pub const TABLE: &str = "calico";
@@ -54,7 +56,7 @@ struct Applied {
 /// A rule in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RuleState {
-    digest: u64,
+    digest: RuleDigest,
     /// Its handle; zero where it was not read, since its chain is written anew when it changes.
     handle: u64,
 }

@@ -7,6 +7,7 @@ use tortie_kernel::nft::{Chain, Field, Set, Socket, Table};
 
 use crate::change::{Drift, Error};
 
+use super::digest::RuleDigest;
 use super::sets::Fingerprint;
 use super::{Applied, RuleState, SetState, is_ours};
 
@@ -175,17 +176,18 @@ fn forms(name: &str) -> Vec<Set> {
 }
 
 /// Adds a digest to a rule's userdata.
-pub(super) fn put_digest(digest: u64, userdata: &mut Vec<u8>) {
-    userdata.extend_from_slice(&[DIGEST, 8]);
-    userdata.extend_from_slice(&digest.to_be_bytes());
+pub(super) fn put_digest(digest: RuleDigest, userdata: &mut Vec<u8>) {
+    let length = u8::try_from(digest.len()).unwrap_or(u8::MAX);
+    userdata.extend_from_slice(&[DIGEST, length]);
+    userdata.extend_from_slice(&digest);
 }
 
-/// The digest in a rule's userdata; `None` if the rule is not ours.
-fn digest_of(mut userdata: &[u8]) -> Option<u64> {
+/// The digest in a rule's userdata; `None` if the rule is not ours, or of a version that had shorter ones.
+fn digest_of(mut userdata: &[u8]) -> Option<RuleDigest> {
     while let [kind, length, rest @ ..] = userdata {
         let (value, rest) = rest.split_at_checked(usize::from(*length))?;
         if *kind == DIGEST {
-            return value.try_into().ok().map(u64::from_be_bytes);
+            return value.try_into().ok();
         }
         userdata = rest;
     }

@@ -11,7 +11,8 @@ use crate::change::{Batch, MapChange, Members, SetChange};
 
 use super::actual::{Actual, put_digest};
 use super::compile::Compiler;
-use super::sets::{self, Digest, Fingerprint};
+use super::digest::{Digest, RuleDigest};
+use super::sets::{self, Fingerprint};
 use super::{REWRITTEN_UP_TO, RuleState, SetState, base, full_name};
 
 /// Writes a batch as a transaction, and notes what will then be there.
@@ -24,7 +25,7 @@ pub(super) struct Plan<'a> {
 
 /// A rule that is ready for the kernel.
 struct Compiled {
-    digest: u64,
+    digest: RuleDigest,
     rule: nft::Rule,
 }
 
@@ -325,7 +326,7 @@ impl Plan<'_> {
         };
         let with_digests = rules.iter().map(|rule| {
             let kernel_rule = nft::Rule::new(compiler.rule(rule));
-            let mut digest = Digest::new();
+            let mut digest = Digest::default();
             digest.write(&kernel_rule.encode());
             // The contents of lists are not part of the expressions.
             if has_lists(&kernel_rule) {

@@ -1,12 +1,17 @@
 //! Sets and maps, and their members as elements of the kernel.
 
-use std::sync::Arc;
+use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
+use std::sync::{Arc, LazyLock};
 
 use tortie_engine::message::Member;
 use tortie_kernel::nft::{Element, Field, Key, Set, Value, Verdict};
 use tortie_rules::IpVersion;
 
 use crate::change::SetKind;
+
+/// The key of all fingerprints, which do not outlive the process. Who can choose members cannot choose two sets that look
+/// alike without knowing it.
+static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// A sum over elements that does not depend on their order, and how many they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,36 +41,14 @@ impl Fingerprint {
 }
 
 fn hash(element: &Element) -> u64 {
-    let mut digest = Digest::new();
-    digest.write(element.first().as_bytes());
-    digest.write(element.last().as_bytes());
+    let mut hasher = KEY.build_hasher();
+    for key in [element.first(), element.last()] {
+        key.as_bytes().hash(&mut hasher);
+    }
     if let Some(verdict) = element.verdict() {
-        digest.write(format!("{verdict:?}").as_bytes());
+        format!("{verdict:?}").hash(&mut hasher);
     }
-    digest.finish()
-}
-
-/// FNV-1a with a final mix: short, quick, and the same in every version of the program, which a digest that outlives
-/// the process must be.
-pub(super) struct Digest(u64);
-
-impl Digest {
-    pub(super) fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    pub(super) fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-        // Keeps what was written apart from what follows.
-        self.0 = (self.0 ^ 0x100).wrapping_mul(0x0100_0000_01b3);
-    }
-
-    pub(super) fn finish(self) -> u64 {
-        let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed ^ (mixed >> 29)
-    }
+    hasher.finish()
 }
 
 /// A set of one kind.

@@ -1,9 +1,8 @@
 //! Members of sets: those that belong to an IP version, their text, and what identifies many at once.
 
-use std::hash::BuildHasher as _;
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
 
-use hashbrown::DefaultHashBuilder;
 use ipnet::IpNet;
 use tortie_engine::message::{Member, PortProtocol};
 use tortie_rules::IpVersion;
@@ -18,7 +17,7 @@ pub(super) struct Fingerprint {
 /// Makes fingerprints; those of different ones cannot be compared.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fingerprinter {
-    hasher: DefaultHashBuilder,
+    hasher: RandomState,
 }
 
 // === impl Fingerprint ===
