@@ -1,20 +1,24 @@
 //! Policies and profiles as chains.
 
 mod alternatives;
+mod authentication_header;
 mod blocks;
 mod steps;
 mod verdict;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ipnet::IpNet;
 use tortie_api::rule::Action as RuleAction;
+use tortie_api::scalar::Protocol;
 use tortie_engine::message::{Policy, Profile, Rule as EngineRule, SetId};
 
 use crate::renderer::{Renderer, SetLayout};
 use crate::rule::{Action, Chain, Match, PortRange, Rule, Side, Table};
 use crate::{Direction, IpVersion, PolicyId, policy_chain_name, profile_chain_name};
 
+use authentication_header::{AUTHENTICATION_HEADER, Numbered, SUFFIX};
 pub(crate) use blocks::split_ports;
 use verdict::Owner;
 
@@ -40,7 +44,7 @@ impl Renderer {
         if id.kind.is_staged() {
             return Vec::new();
         }
-        let chain = |direction, rules| {
+        let chains = |direction, rules| {
             let owner = Owner::Policy {
                 id,
                 tier: &policy.tier,
@@ -48,12 +52,11 @@ impl Renderer {
                 table,
             };
             let name = policy_chain_name(id, direction, self.dataplane);
-            Chain::new(table, name, self.rules(rules, &owner, direction, layouts))
+            self.chains(table, name, rules, &owner, direction, layouts)
         };
-        vec![
-            chain(Direction::Ingress, &policy.inbound_rules),
-            chain(Direction::Egress, &policy.outbound_rules),
-        ]
+        let ingress = chains(Direction::Ingress, &policy.inbound_rules);
+        let egress = chains(Direction::Egress, &policy.outbound_rules);
+        ingress.chain(egress).collect()
     }
 
     /// The chains of a profile, ingress first.
@@ -63,27 +66,51 @@ impl Renderer {
         name: &str,
         profile: &Profile,
         layouts: Layouts<'_>,
-    ) -> [Chain; 2] {
-        let chain = |direction, rules| {
+    ) -> Vec<Chain> {
+        let chains = |direction, rules| {
             let owner = Owner::Profile { name, table };
             let chain = profile_chain_name(name, direction, self.dataplane);
-            Chain::new(table, chain, self.rules(rules, &owner, direction, layouts))
+            self.chains(table, chain, rules, &owner, direction, layouts)
         };
-        [
-            chain(Direction::Ingress, &profile.inbound_rules),
-            chain(Direction::Egress, &profile.outbound_rules),
-        ]
+        let ingress = chains(Direction::Ingress, &profile.inbound_rules);
+        let egress = chains(Direction::Egress, &profile.outbound_rules);
+        ingress.chain(egress).collect()
+    }
+
+    /// The chain with these rules, and the one that takes its place for packets that these rules cannot look into.
+    fn chains(
+        &self,
+        table: Table,
+        name: String,
+        rules: &[EngineRule],
+        owner: &Owner<'_>,
+        direction: Direction,
+        layouts: Layouts<'_>,
+    ) -> impl Iterator<Item = Chain> + use<> {
+        let all = rules.iter().map(Cow::Borrowed).enumerate().collect();
+        let mut rendered = self.rules(all, owner, direction, layouts);
+        let behind_header = self.rules_behind_header(rules).map(|rules| {
+            let name: Arc<str> = [&name, SUFFIX].concat().into();
+            let header = Match::Protocol(Protocol::Number(AUTHENTICATION_HEADER));
+            let rule = Rule::when([header], Action::Goto(Arc::clone(&name)));
+            rendered.insert(0, rule);
+            Chain::new(table, name, self.rules(rules, owner, direction, layouts))
+        });
+        [Chain::new(table, name, rendered)]
+            .into_iter()
+            .chain(behind_header)
     }
 
     fn rules(
         &self,
-        rules: &[EngineRule],
+        rules: Numbered<'_>,
         owner: &Owner<'_>,
         direction: Direction,
         layouts: Layouts<'_>,
     ) -> Vec<Rule> {
         let mut out = Vec::with_capacity(rules.len());
-        for (index, rule) in rules.iter().enumerate() {
+        for (index, rule) in rules {
+            let rule = &*rule;
             let Some(nets) = Nets::of_version(rule, self.ip_version) else {
                 continue;
             };

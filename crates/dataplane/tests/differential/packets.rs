@@ -65,6 +65,7 @@ impl Case {
             Packet::Udp(ports) => (Protocol::Udp, Some(ports)),
             Packet::UdpLite(ports) => (Protocol::UdpLite, Some(ports)),
             Packet::Sctp(ports) => (Protocol::Sctp, Some(ports)),
+            Packet::Authenticated(_) => (Protocol::Number(51), None),
             Packet::Other(number) => (Protocol::Number(number), None),
             Packet::Icmp { kind, code } => {
                 flow.icmp = Some(Icmp {

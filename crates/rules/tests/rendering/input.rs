@@ -61,9 +61,7 @@ pub(crate) fn read(input: &Value, dataplane: Dataplane) -> Case {
                 outbound_rules: rules(&input["profile"]["outboundRules"]),
             };
             let name = text(&input["id"]["name"]);
-            chains = renderer
-                .profile_chains(Table::Filter, name, &profile, layouts)
-                .into();
+            chains = renderer.profile_chains(Table::Filter, name, &profile, layouts);
         }
         "workloadEndpoint" => {
             let interface = text(&input["interface"]);

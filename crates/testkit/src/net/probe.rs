@@ -68,6 +68,8 @@ pub enum Packet {
         /// Its code.
         code: u8,
     },
+    /// The first packet of a TCP connection behind an authentication header that nobody can check.
+    Authenticated(Ports),
     /// Any other protocol of IP, by number, without a header of its own.
     Other(u8),
 }

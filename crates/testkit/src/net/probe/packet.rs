@@ -11,6 +11,13 @@ const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 const ICMP: u8 = 1;
 const ICMP_FOR_IPV6: u8 = 58;
+const AUTHENTICATED: u8 = 51;
+
+/// An authentication header: what follows, its length in words less two, an association and a number that mean nothing,
+/// and the value to be checked.
+const AUTHENTICATION: [u8; 24] = [
+    TCP, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+];
 
 const HOP_LIMIT: u8 = 64;
 
@@ -33,6 +40,7 @@ pub(super) fn protocol(packet: Packet, is_ipv4: bool) -> u8 {
         Packet::Sctp(_) => SCTP,
         Packet::Icmp { .. } if is_ipv4 => ICMP,
         Packet::Icmp { .. } => ICMP_FOR_IPV6,
+        Packet::Authenticated(_) => AUTHENTICATED,
         Packet::Other(protocol) => protocol,
     }
 }
@@ -122,12 +130,23 @@ fn transport(probe: &Probe, protocol: u8, token: Token, fresh_port: u16) -> Vec<
             bytes[2..4].copy_from_slice(&sum);
             bytes
         }
+        Packet::Authenticated(ports) => {
+            let inner = Probe {
+                packet: Packet::Tcp(ports),
+                ..*probe
+            };
+            let inner = transport(&inner, TCP, token, fresh_port);
+            [&AUTHENTICATION[..], &inner].concat()
+        }
         Packet::Other(_) => [MARK, number, [0; 4], [0; 4]].concat(),
     }
 }
 
 /// The token of a packet that may be a probe, and its ports, from what follows the header of IP.
 pub(super) fn read(protocol: u8, payload: &[u8]) -> Option<(Token, Option<(u16, u16)>)> {
+    if protocol == AUTHENTICATED {
+        return read(TCP, payload.get(AUTHENTICATION.len()..)?);
+    }
     let number = |at: usize| -> Option<u32> {
         payload
             .get(at..at + 4)?
