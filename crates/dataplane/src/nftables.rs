@@ -155,7 +155,9 @@ impl NftablesDriver {
         };
         plan.write(batch);
         let changed = std::mem::take(&mut actual.numbered_chains_changed);
-        self.socket.commit(&transaction).map_err(refused)?;
+        self.socket
+            .commit(&transaction)
+            .map_err(|error| refused(error, batch))?;
         let mut applied = actual.into_applied();
         for chain in changed {
             // The change is in force; what follows only prepares for the next one.
@@ -221,15 +223,14 @@ impl Driver for NftablesDriver {
     }
 }
 
-/// With the object that was refused, as the rest of the data plane calls it.
-fn refused(error: tortie_kernel::nft::Error) -> Error {
+/// With the object that was refused, as the batch calls it.
+fn refused(error: tortie_kernel::nft::Error, batch: &Batch) -> Error {
     let object = error.subject().and_then(|subject| match subject {
         Subject::Set(name) => Some(Object::Set(name.as_str().into())),
         Subject::Chain(name) => {
-            let (layer, name) = name.split_once('-')?;
-            let table = Table::ALL.into_iter().find(|table| table.name() == layer)?;
-            let name = name.into();
-            Some(Object::Chain(ChainKey { table, name }))
+            let mut chains = batch.chains.iter();
+            let chain = chains.find(|chain| *full_name(chain.table, &chain.name) == **name)?;
+            Some(Object::Chain(ChainKey::of(chain)))
         }
     });
     Error::from(error).about(object)

@@ -65,7 +65,7 @@ impl Dataplane {
             // The kernel's limit for a chain that rules jump to.
             Self::Iptables => 28,
             // Calico's choice. The kernel counts a final NUL, and the renderer puts the table's
-            // layer in front, so names of full length are too long for it.
+            // layer in front and shortens what is then too long for it.
             Self::Nftables => 256,
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use ipnet::IpNet;
+use tortie_selector::ids::length_limited_id;
 
 use crate::IpVersion;
 use crate::rule::{Action, Chain, Interface, Match, PortRange, Rule, Side, State, Table};
@@ -13,6 +14,10 @@ use crate::text::{
 
 /// The longest comment that `nft` takes.
 const MAX_COMMENT: usize = 128;
+
+/// The longest name of a chain that the kernel takes, in bytes. Longer ones are hashed: Calico's may be longer with the
+/// layer in front, and then the kernel refuses them.
+const LONGEST_NAME: usize = 255;
 
 /// A rule as it goes to the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +30,8 @@ pub struct Line {
 
 /// The name of a chain in the one table of nftables.
 pub fn chain_name(table: Table, name: &str) -> String {
-    [table.name(), "-", name].concat()
+    let layer = [table.name(), "-"].concat();
+    length_limited_id(&layer, name, LONGEST_NAME)
 }
 
 /// The rules of a chain. `name` is the full name, with the layer.
@@ -246,10 +252,9 @@ fn write_interface(key: &str, interface: &Interface, out: &mut String) -> fmt::R
 }
 
 fn write_action(action: &Action, table: Table, ip: &str, out: &mut String) -> fmt::Result {
-    let layer = table.name();
     match action {
-        Action::Jump(chain) => write!(out, "jump {layer}-{chain}"),
-        Action::Goto(chain) => write!(out, "goto {layer}-{chain}"),
+        Action::Jump(chain) => write!(out, "jump {}", chain_name(table, chain)),
+        Action::Goto(chain) => write!(out, "goto {}", chain_name(table, chain)),
         Action::Accept => out.write_str("accept"),
         Action::Drop => out.write_str("drop"),
         Action::Reject => out.write_str("reject"),

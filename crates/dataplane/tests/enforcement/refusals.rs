@@ -276,3 +276,18 @@ fn one_ip_version_does_not_hold_up_the_other() {
         assert!(BOTH.iter().all(|version| !bed.is_open(*version, 80)));
     }
 }
+
+/// With the layer in front, Calico's names for the chains of some policies are too long for the kernel.
+#[test]
+fn policies_with_names_of_any_length_are_enforced() {
+    let mut bed = Bed::new(Plane::Nftables);
+    for length in 225..=253 {
+        let (long, other) = (policy(&"p".repeat(length)), policy(&"q".repeat(length)));
+        bed.say_policy(&long, vec![rule(Action::Allow, None)]);
+        bed.say_policy(&other, vec![rule(Action::Pass, None)]);
+        bed.select(&[other, long]);
+        bed.apply();
+        assert_eq!(bed.dataplane().refused(), [], "{length}");
+        assert!(bed.is_open(IpVersion::V4, 80), "{length}");
+    }
+}
