@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tortie_kernel::poll::Waker;
 use tortie_store::Store;
 
+use crate::claim::Claim;
 use crate::derive::TooFewMarks;
 use crate::health::Health;
 use crate::last_good::LastGood;
@@ -28,6 +29,10 @@ pub struct Options {
     pub store: Arc<dyn Store>,
     /// The cluster that is the datastore, if one is.
     pub cluster: Option<kube::Client>,
+    /// What others are told who find that the kernel is taken: the program and the datastore.
+    pub about: String,
+    /// Whether an agent that has the kernel is told to end.
+    pub take_over: bool,
     /// Where tasks that talk to the datastore run.
     pub runtime: Handle,
     /// Where endpoints that are up are told, in place of what the configuration says.
@@ -63,6 +68,20 @@ pub enum Error {
     /// A parameter that it cannot do without is wrong.
     #[error("{0}")]
     Configuration(String),
+    /// Another agent works in this network namespace.
+    #[error(
+        "another agent enforces policy here: {holder}; end it first, or start this one with --take-over"
+    )]
+    Taken {
+        /// Who that is.
+        holder: String,
+    },
+    /// Another agent was told to end, and has not.
+    #[error("another agent was told to end, and still works here: {holder}")]
+    Stays {
+        /// Who that is.
+        holder: String,
+    },
     /// The packet mark has too few bits.
     #[error(transparent)]
     Marks(#[from] TooFewMarks),
@@ -128,6 +147,7 @@ impl Agent {
 
     /// Runs until it is stopped, on the calling thread.
     pub fn run(self) -> Result<(), Error> {
+        let _claim = Claim::take(&self)?;
         let options = &self.options;
         let mut last_good = LastGood::new(options.environment.clone(), options.file.clone())?;
         loop {

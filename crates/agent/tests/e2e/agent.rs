@@ -34,6 +34,8 @@ pub(crate) struct Start<'a> {
     pub(crate) runtime: Handle,
     pub(crate) status_folder: PathBuf,
     pub(crate) parameters: &'a [(&'a str, &'a str)],
+    /// Whether another agent is told to end.
+    pub(crate) takes_over: bool,
 }
 
 impl RunningAgent {
@@ -67,6 +69,12 @@ impl RunningAgent {
         self.finish().unwrap();
     }
 
+    /// Waits until the agent has ended by itself.
+    pub(crate) fn ended(mut self) -> Result<(), Error> {
+        let thread = self.thread.take().unwrap();
+        thread.join().expect("the agent panicked")
+    }
+
     fn finish(&mut self) -> Result<(), Error> {
         self.stop.stop();
         let thread = self.thread.take();
@@ -98,6 +106,8 @@ fn prepare(plane: Plane, start: &Start<'_>) -> (Agent, mpsc::Receiver<()>) {
         file: BTreeMap::new(),
         store: Arc::clone(&start.store),
         cluster: None,
+        about: "a test".to_owned(),
+        take_over: start.takes_over,
         runtime: start.runtime.clone(),
         status_folder: Some(start.status_folder.clone()),
         mtu_file: None,

@@ -14,6 +14,7 @@ on_both_data_planes!(
     what_is_enforced_stays_while_an_agent_starts_on_a_datastore_that_is_not_ready,
     what_is_enforced_stays_while_an_agent_starts_on_an_empty_datastore,
     a_configuration_that_cannot_work_ends_nothing,
+    there_is_one_agent_at_a_time,
 );
 
 /// A client, and a server that policy closes.
@@ -147,6 +148,25 @@ fn a_configuration_that_cannot_work_ends_nothing(plane: Plane) {
     assert!(problem.contains("InterfacePrefix"), "{problem}");
     world.setting.put(deny(81));
     world.await_closed(81);
+}
+
+fn there_is_one_agent_at_a_time(plane: Plane) {
+    let mut world = Closed::new();
+    let first = world.setting.start_agent(plane, &[]);
+    world.await_closed(80);
+    let refused = world.setting.begin_agent(plane, &[]).ended().unwrap_err();
+    let own = format!("process {} (a test)", std::process::id());
+    assert!(refused.to_string().contains(&own), "{refused}");
+    world.setting.put(deny(81));
+    world.await_closed(81);
+
+    let second = world.setting.take_over(plane);
+    first.ended().unwrap();
+    world.setting.put(deny(80));
+    world.await_closed(80);
+    second.end();
+    // The name ends with the agent.
+    world.setting.start_agent(plane, &[]).end();
 }
 
 #[track_caller]

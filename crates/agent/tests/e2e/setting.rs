@@ -78,7 +78,17 @@ impl Setting {
             runtime: self.runtime.handle().clone(),
             status_folder: self.folder.path().join("status"),
             parameters,
+            takes_over: false,
         }
+    }
+
+    /// Starts an agent that takes the kernel from another one.
+    pub(crate) fn take_over(&self, plane: Plane) -> RunningAgent {
+        let start = Start {
+            takes_over: true,
+            ..self.start(&[])
+        };
+        RunningAgent::start(plane, &start)
     }
 
     /// Whether CNI plugins are told that policy is in force.

@@ -34,6 +34,9 @@ pub(crate) struct Agent {
     /// File that tells CNI plugins how large packets of pods may be.
     #[arg(long, value_name = "FILE", default_value = "/var/lib/calico/mtu")]
     pub(crate) mtu_file: PathBuf,
+    /// Take this machine from another agent that enforces policy on it, which then ends.
+    #[arg(long)]
+    pub(crate) take_over: bool,
     /// File that tells CNI plugins that policy is in force; without it they connect no pods.
     #[arg(
         long,

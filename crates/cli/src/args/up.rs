@@ -32,6 +32,9 @@ pub(crate) struct Up {
     /// What not to run; may be given several times.
     #[arg(long, value_name = "PART")]
     pub(crate) without: Vec<Part>,
+    /// Take this machine from another agent that enforces policy on it, which then ends.
+    #[arg(long)]
+    pub(crate) take_over: bool,
     /// Print a unit for systemd that runs this, and exit.
     #[arg(long)]
     pub(crate) print_systemd: bool,

@@ -30,7 +30,9 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
     let environment_variable = |name: &str| std::env::var(name).ok();
     let variable = |name: &str| felix_variable(&environment_variable, name);
     let Connection {
-        client, cluster, ..
+        client,
+        cluster,
+        backend,
     } = open_with(global, &variable).await?;
     let agent = Agent::new(Options {
         node,
@@ -38,6 +40,8 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         file,
         store: Arc::clone(client.store()),
         cluster,
+        about: format!("tortie agent, datastore {}", backend.name()),
+        take_over: args.take_over,
         runtime: tokio::runtime::Handle::current(),
         status_folder: args.status_folder.clone(),
         mtu_file: Some(args.mtu_file.clone()),

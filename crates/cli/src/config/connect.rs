@@ -31,6 +31,17 @@ pub(crate) enum Backend {
     Kubernetes(KubernetesStore),
 }
 
+impl Backend {
+    /// What people call it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::Etcd(_) => "etcdv3",
+            Self::Kubernetes(_) => "kubernetes",
+        }
+    }
+}
+
 impl From<Backend> for tortie_controllers::Backend {
     fn from(backend: Backend) -> Self {
         match backend {

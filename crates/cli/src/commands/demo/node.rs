@@ -157,6 +157,8 @@ fn start_agent(
         file: BTreeMap::new(),
         store,
         cluster: None,
+        about: "tortie demo".to_owned(),
+        take_over: false,
         runtime: Handle::current(),
         status_folder: Some(status_folder()),
         mtu_file: None,

@@ -27,7 +27,8 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     startup::place(&client, &settings, facts.as_ref()).await?;
     let mut parts = Parts::new();
     if !args.without.contains(&Part::Agent) {
-        parts.start_agent(node, Arc::clone(client.store()), kubernetes.clone())?;
+        let (store, name) = (Arc::clone(client.store()), backend.name());
+        parts.start_agent(node, store, kubernetes.clone(), name, args.take_over)?;
     }
     // etcd alone has no Kubernetes that could be followed.
     let has_kubeconfig = std::env::var_os("KUBECONFIG").is_some_and(|file| !file.is_empty());

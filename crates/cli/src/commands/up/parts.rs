@@ -62,15 +62,20 @@ impl Parts {
         node: String,
         store: Arc<dyn Store>,
         cluster: Option<kube::Client>,
+        backend: &'static str,
+        take_over: bool,
     ) -> Result<()> {
         let file = parameter_file(PARAMETER_FILE.as_ref())?;
-        let new_agent = move || {
+        // Taking over is for the start: later, whoever took this machine was told to.
+        let new_agent = move |take_over: bool| {
             Agent::new(tortie_agent::Options {
                 node: node.clone(),
                 environment: from_environment(std::env::vars_os()),
                 file: file.clone(),
                 store: Arc::clone(&store),
                 cluster: cluster.clone(),
+                about: format!("tortie up, datastore {backend}"),
+                take_over,
                 runtime: tokio::runtime::Handle::current(),
                 status_folder: None,
                 mtu_file: Some(MTU_FILE.into()),
@@ -80,8 +85,9 @@ impl Parts {
         let mut stopped = Box::pin(self.stopped());
         self.start("agent", async move {
             let mut pause = FIRST_RESTART;
+            let mut is_first = true;
             loop {
-                let agent = new_agent()?;
+                let agent = new_agent(take_over && is_first)?;
                 let stop = agent.stop();
                 let mut thread = tokio::task::spawn_blocking(move || agent.run());
                 let outcome = tokio::select! {
@@ -92,7 +98,10 @@ impl Parts {
                     }
                 };
                 let problem = match outcome {
-                    Ok(Ok(())) => "nobody told it to".to_owned(),
+                    Ok(Ok(())) => "another one took over".to_owned(),
+                    Ok(Err(error @ tortie_agent::Error::Taken { .. })) if is_first => {
+                        return Err(error.into());
+                    }
                     Ok(Err(error)) => error.to_string(),
                     Err(error) => error.to_string(),
                 };
@@ -104,6 +113,7 @@ impl Parts {
                     () = &mut stopped => return Ok(()),
                 }
                 pause = (pause * 2).min(LAST_RESTART);
+                is_first = false;
             }
         });
         Ok(())

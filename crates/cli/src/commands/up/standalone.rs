@@ -49,7 +49,8 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
         parts.start_controllers(client, backend, cluster, status_file);
     }
     if !args.without.contains(&Part::Agent) {
-        parts.start_agent(name, Arc::clone(&store) as _, None)?;
+        let store = Arc::clone(&store) as _;
+        parts.start_agent(name, store, None, "embedded", args.take_over)?;
     }
     systemd::notify_ready();
     let mut out = anstream::stdout();
