@@ -7,7 +7,7 @@ use serde_json::Value;
 use tortie_api::{Kind, Resource};
 
 fuzz_target!(|text: &str| {
-    let Ok(documents) = serde_saphyr::from_multiple::<Value>(text) else { return };
+    let Ok(documents) = tortie_api::yaml::parse(text) else { return };
     for document in documents {
         for kind in Kind::ALL {
             let mut document = document.clone();

@@ -27,6 +27,7 @@ pub mod scalar;
 mod schema;
 mod stored;
 pub mod validate;
+pub mod yaml;
 
 pub use kind::{Kind, Scope};
 pub use kinds::*;

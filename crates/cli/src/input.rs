@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use tortie_api::{Problems, Resource};
+use tortie_api::{Problems, Resource, yaml};
 
 pub(crate) use many::read_many;
 
@@ -107,10 +107,8 @@ fn has_resource_extension(path: &Path) -> bool {
 
 /// Splits text into documents; lists count as their items.
 pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Document>> {
-    let values = parse_values(text).map_err(|error| {
-        let message = error.to_string();
-        anyhow::anyhow!("{file}: not valid YAML or JSON: {}", message.trim_end())
-    })?;
+    let values = parse_values(text)
+        .map_err(|error| anyhow::anyhow!("{file}: not valid YAML or JSON: {error}"))?;
     let number = |(index, value)| Document {
         file: file.to_owned(),
         number: index + 1,
@@ -120,19 +118,8 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Document>> {
 }
 
 /// The objects of a text; lists count as their items.
-fn parse_values(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
-    // The size of the text is bounded already, and so is all that grows with it; the other limits of the parser, on
-    // nesting and aliases, stay.
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_documents: usize::MAX,
-            max_events: usize::MAX,
-            max_nodes: usize::MAX,
-            max_total_scalar_bytes: usize::MAX,
-            max_total_comment_bytes: usize::MAX,
-        },
-    };
-    let values: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)?;
+fn parse_values(text: &str) -> Result<Vec<Value>, yaml::Error> {
+    let values = yaml::parse(text)?;
     let mut items = Vec::new();
     for value in values {
         flatten(value, &mut items);
@@ -218,11 +205,28 @@ pub(crate) fn decode(value: &Value, namespace: Option<&str>) -> Result<Resource,
         );
         return Err(problems);
     }
+    refuse_nulls(value)?;
     let mut resource = Resource::decode_strict(value)?;
     // Accepted because `kubectl get -o yaml` prints it.
     resource.metadata_mut().managed_fields = None;
     set_namespace(&mut resource, namespace)?;
     Ok(resource)
+}
+
+/// A label or annotation that is null is most likely a text without its quotes; leaving it out would be a guess.
+fn refuse_nulls(value: &Value) -> Result<(), Problems> {
+    let root = tortie_api::Path::ROOT;
+    let at = root.field("metadata");
+    let mut problems = Problems::default();
+    for field in ["labels", "annotations"] {
+        let entries = value.pointer(&format!("/metadata/{field}"));
+        let entries = entries.and_then(Value::as_object).into_iter().flatten();
+        for (name, value) in entries.filter(|(_, value)| value.is_null()) {
+            let rule = "must be a string, in quotes: without them, YAML has no value here";
+            problems.add(&at.field(field).field(name), value, rule);
+        }
+    }
+    problems.into_result()
 }
 
 /// Fills in the namespace of a namespaced resource, and refuses one that contradicts the command line or the kind.

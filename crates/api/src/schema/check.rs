@@ -114,18 +114,19 @@ impl Node {
             Shape::Integer(_) => "a whole number, without quotes",
             Shape::Number(_) => "a number, without quotes",
             Shape::IntOrString => "a whole number or a string",
-            Shape::Text(_) => "a string",
+            Shape::Text(_) => "a string, in quotes",
             Shape::List { .. } => "a list",
             Shape::Map { .. } | Shape::Struct(_) => "an object",
         }
     }
 
-    /// Brings what a person wrote closer to the normal form: numbers and booleans where text belongs become text, as
-    /// an unquoted YAML value would, and optional enums that are empty strings are removed.
+    /// Brings what a person wrote closer to the normal form: whole numbers and booleans where text belongs become text,
+    /// as an unquoted YAML value would, and optional enums that are empty strings are removed. Of a fraction nobody
+    /// knows here how it was written.
     pub(crate) fn normalise(&self, value: &mut Value) {
         match (&self.shape, value) {
             (Shape::Text(rules), value @ (Value::Number(_) | Value::Bool(_)))
-                if rules.format.is_none() =>
+                if rules.format.is_none() && !value.is_f64() =>
             {
                 *value = Value::String(value.to_string());
             }

@@ -37,7 +37,7 @@ pub(super) fn object(media_type: &str, bytes: &[u8]) -> Result<Value> {
         "application/yaml" => {
             let text = std::str::from_utf8(bytes)
                 .map_err(|_| Failure::bad_request("the body is not a text in UTF-8"))?;
-            serde_saphyr::from_str(text)
+            tortie_api::yaml::parse_one(text)
                 .map_err(|error| Failure::bad_request(format!("the body is not YAML: {error}")))?
         }
         protobuf::MEDIA_TYPE => protobuf::decode(bytes)?,

@@ -183,7 +183,7 @@ async fn play_step(node: &mut Node, step: &Step, cells: &[Cell]) -> Result<StepR
 
 /// Writes the resources of a file to the datastore, all at the same time.
 async fn apply(client: &Client, change: &Change) -> Result<()> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(change.yaml)?;
+    let documents = tortie_api::yaml::parse(change.yaml)?;
     let mut resources = Vec::new();
     for document in &documents {
         resources.push(

@@ -4,8 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow};
-use serde_json::Value;
-use tortie_api::Resource;
+use tortie_api::{Resource, yaml};
 use tortie_store::Client;
 
 use super::{kinds, report};
@@ -14,8 +13,11 @@ use crate::args::{Patch, PatchType};
 pub(super) async fn run(args: Patch, client: &Client) -> Result<ExitCode> {
     let kind = kinds::parse(&args.kind)?;
     let key = kinds::key(kind, &args.name, args.namespace.as_deref())?;
-    let patch: Value = serde_saphyr::from_str(&args.change)
-        .map_err(|error| anyhow!("the patch is not valid JSON or YAML: {error}"))?;
+    let patch = match args.r#type {
+        PatchType::Strategic | PatchType::Merge => yaml::parse_as(kind, &args.change),
+        PatchType::Json => yaml::parse_one(&args.change),
+    };
+    let patch = patch.context("the patch is not valid JSON or YAML")?;
     let old = client.get(&key).await?;
     let mut value = old.to_value();
     match args.r#type {

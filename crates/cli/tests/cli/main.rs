@@ -9,3 +9,4 @@ mod offline;
 mod program;
 mod round_trip;
 mod why;
+mod yaml;

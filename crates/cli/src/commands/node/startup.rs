@@ -88,8 +88,7 @@ async fn pod_networks(cluster: kube::Client) -> Vec<IpNet> {
     };
     let data = map.data.unwrap_or_default();
     let text = data.get("ClusterConfiguration").map_or("", String::as_str);
-    let parsed: Result<serde_json::Value, _> = serde_saphyr::from_str(text);
-    let networking = parsed.unwrap_or_default();
+    let networking = tortie_api::yaml::parse_one(text).unwrap_or_default();
     let subnets = networking["networking"]["podSubnet"].as_str().unwrap_or("");
     let nets = subnets.split(',').map(str::trim);
     nets.filter_map(|net| net.parse().ok()).collect()
