@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 pub(crate) use agent::Agent;
 pub(crate) use apiserver::{ApiServer, Webhooks};
@@ -94,7 +95,8 @@ pub(crate) struct Global {
 }
 
 /// The kinds of datastore.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum DatastoreType {
     /// A file on this machine; nothing else is needed.
     Embedded,

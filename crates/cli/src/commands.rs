@@ -69,6 +69,9 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
 
 async fn dispatch(cli: Cli) -> Result<ExitCode> {
     let Cli { command, global } = cli;
+    if let Some(caller) = caller(&command) {
+        confirm::resume(caller).await;
+    }
     match command {
         Command::Get(args) => get::run(args, &connect(&global).await?).await,
         Command::Create(args) => {
@@ -81,7 +84,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             Some(seconds) => confirm::apply(&args.files, seconds, &global).await,
             None => write::run(&args.files, write::Mode::Apply, &connect(&global).await?).await,
         },
-        Command::Confirm(args) => confirm::run(args, &global).await,
+        Command::Confirm(args) => confirm::run(args).await,
         Command::Replace(args) => {
             write::run(&args.files, write::Mode::Replace, &connect(&global).await?).await
         }
@@ -113,6 +116,28 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Replay(args) => replay::run(&args),
         Command::Version(args) => version::run(&args, &global).await,
         Command::Completion(args) => completion::run(&args),
+    }
+}
+
+/// As whom a command takes up what waits for confirmation; nothing where it does not use a datastore.
+fn caller(command: &Command) -> Option<confirm::Caller> {
+    match command {
+        Command::Up(args) if args.print_systemd => None,
+        Command::Up(_) | Command::Agent(_) | Command::Controllers(_) => {
+            Some(confirm::Caller::Service)
+        }
+        Command::Get(_)
+        | Command::Create(_)
+        | Command::Apply(_)
+        | Command::Replace(_)
+        | Command::Delete(_)
+        | Command::Patch(_)
+        | Command::Label(_)
+        | Command::Why(_)
+        | Command::Ipam(_)
+        | Command::Datastore(_)
+        | Command::Node(_) => Some(confirm::Caller::Command),
+        _ => None,
     }
 }
 

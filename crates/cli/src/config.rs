@@ -7,13 +7,15 @@
 mod connect;
 mod felix;
 mod settings;
+mod target;
 
 pub(crate) use connect::{
     Backend, Connection, cluster, cluster_of, connect, data_file, data_folder, datastore, open,
-    open_with,
+    open_target, open_with,
 };
 pub(crate) use felix::felix_variable;
 pub(crate) use settings::{Settings, Source};
+pub(crate) use target::Target;
 
 /// The file that calicoctl reads unless told otherwise.
 pub(crate) const DEFAULT_FILE: &str = "/etc/calico/calicoctl.cfg";

@@ -9,13 +9,16 @@ With --confirm, what was applied is rolled back unless it is confirmed in time, 
 not do so for long: created resources are deleted again, changed ones get back what they were. A process of its own
 sees to that, also when this one is killed or the connection to this machine is lost. Confirm with `tortie confirm`
 from any shell of the same user, or by typing `yes` here. Ctrl-C rolls back at once, and so does a resource that could
-not be applied. What somebody else changed in the meantime is reported and left as it is.
+not be applied. What somebody else changed in the meantime is reported and left as it is. After a reboot within the time,
+the next tortie command of the same user that uses a datastore rolls back, and so does the start of `tortie up` or
+`tortie agent` for what root applied.
 
 Examples:
   tortie apply -f policies/
   tortie apply --confirm 60 -f policies/        and then, within a minute: tortie confirm
 
-Exit code: 0 applied (and confirmed), 1 not all was applied, or it was rolled back.";
+Exit code: 0 applied (and confirmed), 1 not all was applied, or it was rolled back and all is as it was before, 3 it could
+not be rolled back, or not all is as it was before; what is not is named.";
 
 const CONFIRM_HELP: &str = "\
 Examples:

@@ -15,6 +15,7 @@ mod apply;
 mod folder;
 mod listing;
 mod pending;
+mod resume;
 mod roll_back;
 mod watch;
 
@@ -23,20 +24,21 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::args::{Confirm, Global};
+use crate::args::Confirm;
 use folder::{Folder, Role};
 use pending::{Pending, State};
 use watch::Watcher;
 
 pub(super) use apply::run as apply;
+pub(super) use resume::{Caller, resume};
 
-pub(super) async fn run(args: Confirm, global: &Global) -> Result<ExitCode> {
+pub(super) async fn run(args: Confirm) -> Result<ExitCode> {
     let folder = Folder::find();
     if args.list {
         return listing::run(&folder);
     }
     if let (true, Some(id)) = (args.watch, &args.id) {
-        return watch::run(&folder, id, global).await;
+        return watch::run(&folder, id).await;
     }
     let pending = choose(&folder, args.id.as_deref())?;
     if args.roll_back {
@@ -101,6 +103,8 @@ fn choose(folder: &Folder, id: Option<&str>) -> Result<Pending> {
 
 async fn roll_back(folder: &Folder, pending: &Pending) -> Result<ExitCode> {
     let id = &pending.id;
+    // Who applied leaves what became of it to this process, if that came before.
+    let _role = folder.hold(id, Role::Asker)?;
     if pending.state != State::RolledBack {
         folder.change(id, |pending| pending.roll_back_now = true)?;
         if !folder.has(id, Role::Watcher)? {
@@ -110,24 +114,32 @@ async fn roll_back(folder: &Folder, pending: &Pending) -> Result<ExitCode> {
     }
     loop {
         match folder.load(id)? {
-            None => {
-                // The process that applied has told what was done.
-                writeln!(std::io::stdout(), "Rolled back")?;
-                return Ok(ExitCode::SUCCESS);
-            }
+            None => bail!("{id} is over; the process that applied it told what became of it"),
             Some(pending) if pending.state == State::Confirmed => {
                 bail!("{id} was confirmed by somebody else")
             }
             Some(pending) if pending.state == State::RolledBack => {
+                // It tells, too.
+                while folder.has(id, Role::Applier)? {
+                    tokio::time::sleep(watch::INTERVAL).await;
+                }
                 folder.clear(id)?;
-                return pending.tell(&mut anstream::stdout());
+                return tell(&pending);
             }
             Some(pending)
                 if pending.state == State::Failed && !folder.has(id, Role::Watcher)? =>
             {
-                return pending.tell(&mut anstream::stdout());
+                return tell(&pending);
             }
             Some(_) => tokio::time::sleep(watch::INTERVAL).await,
         }
     }
+}
+
+fn tell(pending: &Pending) -> Result<ExitCode> {
+    Ok(if pending.tell(&mut anstream::stdout())? {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

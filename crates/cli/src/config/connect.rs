@@ -11,7 +11,7 @@ use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
 use tortie_store::socket::{self, SocketStore};
 use tortie_store::{Client, Store};
 
-use super::{Settings, Source};
+use super::{Settings, Source, Target};
 use crate::args::{DatastoreType, Global};
 
 /// An open datastore.
@@ -64,17 +64,21 @@ pub(crate) async fn open(global: &Global) -> Result<Connection> {
 
 /// The same, where the variables are these.
 pub(crate) async fn open_with(global: &Global, environment: Source<'_>) -> Result<Connection> {
-    let (settings, datastore) = chosen(global, environment)?;
-    tracing::debug!(?datastore, "Opening the datastore");
+    open_target(&Target::find(global, environment)?).await
+}
+
+/// Opens the datastore that was found before.
+pub(crate) async fn open_target(target: &Target) -> Result<Connection> {
+    tracing::debug!(?target.datastore, "Opening the datastore");
     let mut cluster = None;
-    let (store, backend): (Arc<dyn Store>, Backend) = match datastore {
-        DatastoreType::Embedded => (embedded(&data_file(global)).await?, Backend::Embedded),
+    let (store, backend): (Arc<dyn Store>, Backend) = match target.datastore {
+        DatastoreType::Embedded => (embedded(&target.data_file).await?, Backend::Embedded),
         DatastoreType::Etcdv3 => {
-            let store = EtcdStore::connect(&etcd(&settings)?).await?;
+            let store = EtcdStore::connect(&etcd(&target.settings)?).await?;
             (Arc::new(store.clone()), Backend::Etcd(store))
         }
         DatastoreType::Kubernetes => {
-            let store = KubernetesStore::connect(&kubernetes(&settings)).await?;
+            let store = KubernetesStore::connect(&target.kubernetes()).await?;
             cluster = Some(store.client().clone());
             (Arc::new(store.clone()), Backend::Kubernetes(store))
         }
@@ -94,30 +98,18 @@ pub(crate) async fn cluster(
     if let Some(cluster) = of_datastore {
         return Ok(cluster);
     }
-    let (settings, _) = chosen(global, &|name| std::env::var(name).ok())?;
+    let target = Target::find(global, &|name| std::env::var(name).ok())?;
     // With a group given, nothing is asked of the API server.
     let config = KubernetesConfig {
         api_group: Some(Group::V3),
-        ..kubernetes(&settings)
+        ..target.kubernetes()
     };
     Ok(KubernetesStore::connect(&config).await?.client().clone())
 }
 
 /// The kind of datastore that is meant.
 pub(crate) fn datastore(global: &Global) -> Result<DatastoreType> {
-    Ok(chosen(global, &|name| std::env::var(name).ok())?.1)
-}
-
-fn chosen(global: &Global, environment: Source<'_>) -> Result<(Settings, DatastoreType)> {
-    let mut settings = Settings::load(&global.config, environment)?;
-    if let Some(context) = &global.context {
-        settings.k8s_current_context.clone_from(context);
-    }
-    let datastore = match global.datastore {
-        Some(datastore) => datastore,
-        None => settings.datastore()?,
-    };
-    Ok((settings, datastore))
+    Ok(Target::find(global, &|name| std::env::var(name).ok())?.datastore)
 }
 
 /// The cluster of a kubeconfig.
@@ -193,10 +185,8 @@ fn etcd(settings: &Settings) -> Result<EtcdConfig> {
     })
 }
 
-fn kubernetes(settings: &Settings) -> KubernetesConfig {
+pub(super) fn kubernetes(settings: &Settings) -> KubernetesConfig {
     let set = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let default = KubernetesConfig::default();
-    let prefixes = std::env::var("FELIX_INTERFACEPREFIX").unwrap_or_default();
     KubernetesConfig {
         kubeconfig: std::env::split_paths(&settings.kubeconfig)
             .filter(|path| !path.as_os_str().is_empty())
@@ -211,10 +201,6 @@ fn kubernetes(settings: &Settings) -> KubernetesConfig {
         insecure_skip_tls_verify: Settings::is_on(&settings.k8s_insecure_skip_tls_verify),
         api_group: KubernetesConfig::parse_api_group(&settings.calico_api_group),
         use_pod_cidr: Settings::is_on(&settings.use_pod_cidr),
-        veth_prefix: prefixes
-            .split(',')
-            .next()
-            .and_then(set)
-            .unwrap_or(default.veth_prefix),
+        ..KubernetesConfig::default()
     }
 }

@@ -1,12 +1,15 @@
 //! The settings, from the file and the environment.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::ValueEnum as _;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use tortie_api::yaml;
 
 use super::DEFAULT_FILE;
 use crate::args::DatastoreType;
@@ -17,27 +20,24 @@ pub(crate) type Source<'a> = &'a dyn Fn(&str) -> Option<String>;
 macro_rules! settings {
     ($($(#[$doc:meta])* $field:ident, $file:literal, $variable:literal;)*) => {
         /// What calicoctl can be told about its datastore; empty where nothing is said.
-        #[derive(Clone, Default, PartialEq, Eq)]
+        #[derive(Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+        #[serde(try_from = "BTreeMap<String, Option<String>>", into = "BTreeMap<&'static str, String>")]
         pub(crate) struct Settings {
             $($(#[$doc])* pub(crate) $field: String,)*
         }
 
         impl Settings {
-            fn from_file_spec(spec: &serde_json::Map<String, Value>) -> Result<Self> {
-                let mut settings = Self::default();
-                for (name, value) in spec {
-                    let field = match name.as_str() {
-                        $($file => &mut settings.$field,)*
-                        _ => bail!("field in document is not recognized or is in the wrong location: {name}"),
-                    };
-                    *field = match value {
-                        Value::String(text) => text.clone(),
-                        Value::Null => String::new(),
-                        Value::Array(_) | Value::Object(_) => bail!("spec.{name} must be a string, a number or a boolean"),
-                        scalar => scalar.to_string(),
-                    };
+            /// What is said, by the names of the file and, where there is one, of the variable.
+            pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
+                let all = [$(($file, $variable, self.$field.as_str()),)*];
+                all.into_iter().filter(|(_, _, value)| !value.is_empty())
+            }
+
+            fn by_name(&mut self, name: &str) -> Option<&mut String> {
+                match name {
+                    $($file => Some(&mut self.$field),)*
+                    _ => None,
                 }
-                Ok(settings)
             }
 
             fn fill_from(&mut self, environment: Source<'_>) {
@@ -78,6 +78,9 @@ settings! {
     calico_api_group, "calicoAPIGroup", "CALICO_API_GROUP";
 }
 
+/// Names of settings that are kept nowhere.
+const SECRETS: [&str; 4] = ["etcdPassword", "etcdKey", "kubeconfigInline", "k8sAPIToken"];
+
 /// The value of a variable, or of the same with `CALICO_` in front.
 fn variable(environment: Source<'_>, name: &str) -> Option<String> {
     let prefixed = if name.starts_with("CALICO_") {
@@ -97,9 +100,45 @@ struct File {
     api_version: String,
     kind: String,
     #[serde(default)]
-    metadata: Value,
+    metadata: serde::de::IgnoredAny,
     #[serde(default)]
-    spec: serde_json::Map<String, Value>,
+    spec: Option<Settings>,
+}
+
+/// Every setting is text, as it is written.
+impl TryFrom<BTreeMap<String, Option<String>>> for Settings {
+    type Error = String;
+
+    fn try_from(given: BTreeMap<String, Option<String>>) -> Result<Self, String> {
+        let mut settings = Self::default();
+        for (name, value) in given {
+            let Some(field) = settings.by_name(&name) else {
+                return Err(format!(
+                    "field in document is not recognized or is in the wrong location: {name}"
+                ));
+            };
+            *field = value.unwrap_or_default();
+        }
+        Ok(settings)
+    }
+}
+
+impl From<Settings> for BTreeMap<&'static str, String> {
+    fn from(settings: Settings) -> Self {
+        let given = settings.given();
+        let public = given.filter(|(name, _, _)| !Settings::is_secret(name));
+        public
+            .map(|(name, _, value)| (name, value.to_owned()))
+            .collect()
+    }
+}
+
+/// Leaves out what is secret.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let given = BTreeMap::<&str, String>::from(self.clone());
+        f.debug_map().entries(given).finish()
+    }
 }
 
 impl Settings {
@@ -128,7 +167,7 @@ impl Settings {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let file: File = serde_saphyr::from_str(text).map_err(|error| anyhow!("{error}"))?;
+        let file: File = yaml::read(text)?;
         if file.api_version != tortie_api::API_VERSION || file.kind != "CalicoAPIConfig" {
             bail!(
                 "apiVersion and kind are `{} {}`, not `{} CalicoAPIConfig`",
@@ -138,7 +177,46 @@ impl Settings {
             );
         }
         let _ = file.metadata;
-        Self::from_file_spec(&file.spec)
+        Ok(file.spec.unwrap_or_default())
+    }
+
+    /// Takes secrets that are not given from somewhere else.
+    pub(super) fn fill_secrets(&mut self, other: &Self) {
+        for (name, _, value) in other.given() {
+            if Self::is_secret(name)
+                && let Some(field) = self.by_name(name).filter(|field| field.is_empty())
+            {
+                value.clone_into(field);
+            }
+        }
+    }
+
+    /// Whether a setting is kept nowhere.
+    pub(crate) fn is_secret(name: &str) -> bool {
+        SECRETS.contains(&name)
+    }
+
+    /// Paths for processes in other folders.
+    pub(super) fn make_paths_absolute(&mut self) -> Result<()> {
+        let files = [
+            &mut self.etcd_key_file,
+            &mut self.etcd_cert_file,
+            &mut self.etcd_ca_cert_file,
+            &mut self.kubeconfig,
+            &mut self.k8s_key_file,
+            &mut self.k8s_cert_file,
+            &mut self.k8s_ca_file,
+        ];
+        for field in files {
+            let paths = std::env::split_paths(OsStr::new(field.as_str()));
+            let paths = paths.filter(|path| !path.as_os_str().is_empty());
+            let paths: Vec<_> = paths.map(std::path::absolute).collect::<Result<_, _>>()?;
+            let joined = std::env::join_paths(paths)?;
+            *field = joined
+                .into_string()
+                .map_err(|_| anyhow!("the path `{field}` is not UTF-8"))?;
+        }
+        Ok(())
     }
 
     /// The datastore that the settings mean: the type if given, else what the other settings speak of, else the

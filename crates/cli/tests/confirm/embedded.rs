@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tortie_store::embedded::EmbeddedStore;
 
-use crate::site::{AFTER, BEFORE, Site, until};
+use crate::site::{AFTER, BEFORE, ROLLED_BACK, Site, until};
 
 #[test]
 fn what_is_not_confirmed_is_rolled_back_to_what_it_was() {
@@ -101,7 +101,9 @@ fn what_somebody_else_changed_is_left_and_said() {
     site.ok(&["patch", "gnp", "kept", "-p", "{\"spec\": {\"order\": 77}}"]);
     site.ok(&["delete", "gnp", "locks.everybody-out"]);
     let output = waiting.end();
-    assert_eq!(output.code, 1, "{output:?}");
+    assert_eq!(output.code, 3, "{output:?}");
+    let last = "Not rolled back: 1 of 3 resource(s) are not what they were before\n";
+    assert!(output.stderr.ends_with(last), "{output:?}");
     let left = "GlobalNetworkPolicy(kept) left as it is: somebody else changed it since\n";
     assert!(output.stderr.contains(left), "{output:?}");
     assert!(
@@ -130,7 +132,7 @@ fn all_is_rolled_back_where_not_all_can_be_applied() {
     let output = site.run(&["apply", "--confirm", "600", "-f", &site.file(&bad)]);
     assert_eq!(output.code, 1, "{output:?}");
     assert!(output.stderr.contains("nowhere"), "{output:?}");
-    assert!(output.stderr.ends_with("Rolled back\n"), "{output:?}");
+    assert!(output.stderr.ends_with(ROLLED_BACK), "{output:?}");
     assert_eq!(site.resources(), before);
     let refused = AFTER.replace("selector: all()", "selector: all(");
     let output = site.run(&["apply", "--confirm", "600", "-f", &site.file(&refused)]);

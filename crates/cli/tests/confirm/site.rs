@@ -36,6 +36,9 @@ metadata: {name: locks}
 spec: {order: 5}
 ";
 
+/// What is said last where all that [`AFTER`] changes is what it was before.
+pub(crate) const ROLLED_BACK: &str = "Rolled back: all 3 resource(s) are what they were before\n";
+
 /// A datastore and a state folder.
 pub(crate) struct Site {
     folder: tempfile::TempDir,
@@ -69,6 +72,27 @@ impl Site {
         }
     }
 
+    /// With the datastore that options and variables name, in which `{}` is a folder; `XDG_DATA_HOME` says that without
+    /// them it would be another one.
+    pub(crate) fn named(options: &[&str], variables: &[(&'static str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().display().to_string();
+        let in_folder = |text: &str| text.replace("{}", &path);
+        let other = ("XDG_DATA_HOME", in_folder("{}/other"));
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (*name, in_folder(value)));
+        Self {
+            options: options.iter().map(|option| in_folder(option)).collect(),
+            variables: variables.chain([other]).collect(),
+            folder,
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// With an etcd.
     pub(crate) fn etcd(endpoint: &str) -> Self {
         Self {
@@ -95,7 +119,12 @@ impl Site {
         Self {
             folder,
             options: Vec::new(),
-            variables: Vec::new(),
+            variables: self
+                .variables
+                .iter()
+                .filter(|(name, _)| *name == "XDG_DATA_HOME")
+                .cloned()
+                .collect(),
         }
     }
 

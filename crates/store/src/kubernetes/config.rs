@@ -100,6 +100,13 @@ impl KubernetesConfig {
         }
     }
 
+    /// The context that is used; nothing where there is no kubeconfig.
+    pub fn current_context(&self) -> Result<Option<String>> {
+        Ok(self
+            .kubeconfig()?
+            .and_then(|kubeconfig| kubeconfig.current_context))
+    }
+
     /// A client for the API server.
     pub(super) async fn client(&self) -> Result<kube::Client> {
         let mut config = match self.kubeconfig()? {

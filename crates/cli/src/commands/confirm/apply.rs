@@ -14,10 +14,14 @@ use tortie_store::{Applied, Client, Error, Key};
 
 use super::folder::{Folder, Role};
 use super::pending::{Change, Pending, State};
+use super::roll_back::cluster_id;
 use super::watch::{self, Watcher};
 use crate::args::{Files, Global};
-use crate::commands::connect;
 use crate::commands::write::{self, IN_FLIGHT, Mode, Task};
+use crate::config::{self, Target};
+
+/// The exit code where the datastore is neither as applied nor as it was before.
+const NOT_ROLLED_BACK: u8 = 3;
 
 /// What was done with a resource, and what it is now.
 type Written = (Task, Result<(Resource, Applied), Error>);
@@ -35,7 +39,9 @@ pub(in crate::commands) async fn run(
     prepare(&mut tasks)?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let client = connect(global).await?;
+    // Found once: whoever rolls back must reach the very same.
+    let target = Target::find(global, &|name| std::env::var(name).ok())?.pinned()?;
+    let client = config::open_target(&target).await?.client;
     write::initialize(&client).await;
     let (first, rest) = write::split(tasks, Mode::Apply);
     let count = first.len();
@@ -43,7 +49,8 @@ pub(in crate::commands) async fn run(
     let befores = read_all(&tasks, &client).await?;
     let changes = tasks.iter().zip(&befores);
     let changes = changes.map(|(task, before)| Change::new(before.as_ref(), &task.resource));
-    let pending = Pending::new(seconds, changes.collect(), global)?;
+    let cluster = cluster_id(&client).await;
+    let pending = Pending::new(seconds, changes.collect(), target, cluster);
     let folder = Folder::find();
     folder.create(&pending)?;
     let _role = folder.hold(&pending.id, Role::Applier)?;
@@ -242,14 +249,15 @@ async fn wait(
                 writeln!(std::io::stdout(), "Confirmed")?;
                 return Ok(ExitCode::SUCCESS);
             }
-            Some(now) if now.state == State::RolledBack => {
-                folder.remove(id)?;
-                now.tell(&mut std::io::stdout())?;
-                writeln!(stderr, "Rolled back")?;
-                return Ok(ExitCode::FAILURE);
-            }
-            Some(now) if now.state == State::Failed => {
-                return now.tell(&mut std::io::stdout());
+            Some(now) if matches!(now.state, State::RolledBack | State::Failed) => {
+                if now.state == State::RolledBack && !folder.has(id, Role::Asker)? {
+                    folder.remove(id)?;
+                }
+                return Ok(if now.tell(&mut std::io::stdout())? {
+                    ExitCode::FAILURE
+                } else {
+                    NOT_ROLLED_BACK.into()
+                });
             }
             Some(_) => {}
         }

@@ -27,6 +27,8 @@ pub(super) enum Role {
     Applier,
     /// Rolls back.
     Watcher,
+    /// Asked for it to be rolled back, and waits to tell what became of it.
+    Asker,
 }
 
 /// A role that this process has.
@@ -44,13 +46,13 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// In the user's state folder; in the system's where there is no user.
+    /// In the user's state folder; in the system's for root, so that services of the system find it too.
     pub(super) fn find() -> Self {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let state = match (variable("XDG_STATE_HOME"), variable("HOME")) {
             (Some(state), _) => PathBuf::from(state),
-            (None, Some(home)) => Path::new(&home).join(".local/state"),
-            (None, None) => PathBuf::from("/var/lib"),
+            (None, Some(home)) if home != "/root" => Path::new(&home).join(".local/state"),
+            (None, _) => PathBuf::from("/var/lib"),
         };
         let path = state.join("tortie").join("pending");
         Self { state, path }
@@ -229,6 +231,7 @@ impl Role {
         match self {
             Self::Applier => "applier",
             Self::Watcher => "watcher",
+            Self::Asker => "asker",
         }
     }
 }

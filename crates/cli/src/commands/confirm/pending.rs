@@ -1,36 +1,17 @@
 //! What waits for confirmation: what to restore, and how far it has come.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use clap::ValueEnum as _;
 use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tortie_api::{Kind, Resource};
 use tortie_store::Key;
 
-use crate::args::Global;
-
-/// Variables that say where resources are kept begin with one of these.
-const VARIABLES: [&str; 8] = [
-    "CALICO_",
-    "DATASTORE_TYPE",
-    "ETCD_",
-    "FELIX_INTERFACEPREFIX",
-    "HOME",
-    "K8S_",
-    "KUBECONFIG",
-    "XDG_DATA_HOME",
-];
-
-/// Parts of names of variables whose values are kept nowhere.
-const SECRETS: [&str; 2] = ["PASSWORD", "TOKEN"];
+use crate::config::Target;
 
 /// Everything that one `apply --confirm` did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,7 +26,10 @@ pub(super) struct Pending {
     pub(super) deadline: Option<Timestamp>,
     /// Nobody should wait any longer.
     pub(super) roll_back_now: bool,
-    pub(super) datastore: Invocation,
+    /// Where all of it is.
+    pub(super) datastore: Target,
+    /// What the cluster calls itself there; nothing where it could not be read.
+    pub(super) cluster: Option<String>,
     /// In the order in which they were applied.
     pub(super) changes: Vec<Change>,
     /// What became of it.
@@ -70,14 +54,6 @@ pub(super) enum State {
     Failed,
 }
 
-/// How to reach the same datastore again.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Invocation {
-    pub(super) options: Vec<String>,
-    pub(super) variables: BTreeMap<String, String>,
-    pub(super) folder: PathBuf,
-}
-
 /// One resource.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Change {
@@ -97,7 +73,7 @@ pub(super) struct Change {
 pub(super) struct Outcome {
     /// What was done.
     pub(super) done: Vec<String>,
-    /// What was left as it is, and why.
+    /// What is not what it was before, and why.
     pub(super) left: Vec<String>,
     /// Why there is more to do.
     pub(super) error: Option<String>,
@@ -106,22 +82,28 @@ pub(super) struct Outcome {
 // === impl Pending ===
 
 impl Pending {
-    pub(super) fn new(seconds: u64, changes: Vec<Change>, global: &Global) -> Result<Self> {
+    pub(super) fn new(
+        seconds: u64,
+        changes: Vec<Change>,
+        datastore: Target,
+        cluster: Option<String>,
+    ) -> Self {
         let now = Timestamp::now();
         // Short, and hardly the same twice.
         let number =
             (now.as_nanosecond().unsigned_abs() / 1000) ^ (u128::from(std::process::id()) << 8);
-        Ok(Self {
+        Self {
             id: format!("{:08x}", number & 0xffff_ffff),
             state: State::Applying,
             started: now,
             seconds,
             deadline: None,
             roll_back_now: false,
-            datastore: Invocation::new(global)?,
+            datastore,
+            cluster,
             changes,
             outcome: None,
-        })
+        }
     }
 
     /// How much time is left.
@@ -133,8 +115,17 @@ impl Pending {
         left.min(Duration::from_secs(self.seconds))
     }
 
-    /// Tells what became of it, and whether that is what one would wish.
-    pub(super) fn tell(&self, out: &mut impl Write) -> Result<ExitCode> {
+    /// Whether it is over, or should be: somebody has to roll back, and nobody need wait.
+    pub(super) fn is_due(&self) -> bool {
+        match self.state {
+            State::Waiting => self.roll_back_now || self.time_left().is_zero(),
+            State::Applying | State::RollingBack | State::Failed => true,
+            State::Confirmed | State::RolledBack => false,
+        }
+    }
+
+    /// Tells what became of it, and whether everything is what it was before.
+    pub(super) fn tell(&self, out: &mut impl Write) -> Result<bool> {
         let outcome = self.outcome.clone().unwrap_or_default();
         for line in &outcome.done {
             writeln!(out, "{line}")?;
@@ -149,14 +140,21 @@ impl Pending {
                 "Error: {} could not be rolled back: {error}; try again with `tortie confirm {} --roll-back`",
                 self.id, self.id
             )?;
-            return Ok(ExitCode::FAILURE);
+            return Ok(false);
         }
-        if !outcome.left.is_empty() {
-            let count = outcome.left.len();
-            writeln!(stderr, "{count} resource(s) could not be rolled back")?;
-            return Ok(ExitCode::FAILURE);
+        let (left, all) = (outcome.left.len(), self.changes.len());
+        if left > 0 {
+            writeln!(
+                stderr,
+                "Not rolled back: {left} of {all} resource(s) are not what they were before"
+            )?;
+            return Ok(false);
         }
-        Ok(ExitCode::SUCCESS)
+        writeln!(
+            stderr,
+            "Rolled back: all {all} resource(s) are what they were before"
+        )?;
+        Ok(true)
     }
 }
 
@@ -171,40 +169,6 @@ impl fmt::Display for State {
             Self::RollingBack => "rolling back",
             Self::RolledBack => "rolled back",
             Self::Failed => "not rolled back",
-        })
-    }
-}
-
-// === impl Invocation ===
-
-impl Invocation {
-    fn new(global: &Global) -> Result<Self> {
-        let mut options = Vec::new();
-        let mut add = |name: &str, value: String| options.extend([name.to_owned(), value]);
-        if let Some(datastore) = global.datastore.and_then(|kind| kind.to_possible_value()) {
-            add("--datastore", datastore.get_name().to_owned());
-        }
-        for (name, path) in [
-            ("--data-file", global.data_file.as_ref()),
-            ("--config", Some(&global.config)),
-        ] {
-            if let Some(path) = path {
-                let path = std::path::absolute(path)?;
-                let path = path.to_str();
-                add(name, path.context("a path is not UTF-8")?.to_owned());
-            }
-        }
-        if let Some(context) = &global.context {
-            add("--context", context.clone());
-        }
-        let variables = std::env::vars().filter(|(name, _)| {
-            VARIABLES.iter().any(|prefix| name.starts_with(prefix))
-                && !SECRETS.iter().any(|secret| name.contains(secret))
-        });
-        Ok(Self {
-            options,
-            variables: variables.collect(),
-            folder: std::env::current_dir()?,
         })
     }
 }

@@ -12,7 +12,6 @@ use anyhow::{Context as _, Result, bail};
 use super::folder::{Folder, Role};
 use super::pending::{Outcome, Pending, State};
 use super::roll_back;
-use crate::args::Global;
 
 /// How often everybody looks whether something happened.
 pub(super) const INTERVAL: Duration = Duration::from_millis(100);
@@ -30,21 +29,15 @@ pub(super) struct Watcher {
 impl Watcher {
     /// Starts a watcher; it watches when this returns.
     pub(super) fn start(folder: &Folder, pending: &Pending) -> Result<Self> {
-        let datastore = &pending.datastore;
         // The very program that runs, even where its file was replaced.
         let mut command = Command::new("/proc/self/exe");
         command
             .arg0("tortie")
-            .args(&datastore.options)
             .args(["confirm", &pending.id, "--watch"])
-            .envs(&datastore.variables)
             .env("XDG_STATE_HOME", folder.state())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        if datastore.folder.is_dir() {
-            command.current_dir(&datastore.folder);
-        }
         let mut process = command.spawn().context("cannot start the watcher")?;
         let mut line = String::new();
         if let Some(stdout) = process.stdout.take() {
@@ -68,17 +61,17 @@ impl Watcher {
 }
 
 /// Watches until it is confirmed or rolled back.
-pub(super) async fn run(folder: &Folder, id: &str, global: &Global) -> Result<ExitCode> {
+pub(super) async fn run(folder: &Folder, id: &str) -> Result<ExitCode> {
     // Not a member of the terminal's session any more, so that nothing that happens to that ends this process. Fails
     // only for one that leads a session already.
     let _ = rustix::process::setsid();
     let _role = folder.hold(id, Role::Watcher)?;
     writeln!(std::io::stdout(), "{READY}")?;
-    watch(folder, id, global).await?;
+    watch(folder, id).await?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn watch(folder: &Folder, id: &str, global: &Global) -> Result<()> {
+async fn watch(folder: &Folder, id: &str) -> Result<()> {
     let is_alone = notice_end_of_parent();
     // By the clock that nobody sets.
     let mut deadline = None;
@@ -117,7 +110,7 @@ async fn watch(folder: &Folder, id: &str, global: &Global) -> Result<()> {
     }
     // What the parent noted last.
     let pending = folder.load(id)?.unwrap_or(pending);
-    let outcome = roll_back::run(&pending, global).await;
+    let outcome = roll_back::run(&pending).await;
     folder.change(id, |pending| finish(pending, outcome))?;
     Ok(())
 }

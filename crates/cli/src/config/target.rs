@@ -1,0 +1,82 @@
+//! The datastore that is meant, once everything that says so has been looked at.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use tortie_store::kubernetes::KubernetesConfig;
+
+use super::connect::{data_file, kubernetes};
+use super::{Settings, Source};
+use crate::args::{DatastoreType, Global};
+
+/// The datastore that is meant, with nothing left to be found out: who has this reaches the same one, whatever its own
+/// options, variables and folder are. In writing, secrets are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Target {
+    pub(crate) datastore: DatastoreType,
+    /// The file of the embedded datastore.
+    pub(crate) data_file: PathBuf,
+    /// The configuration file, which may have secrets.
+    pub(crate) config: PathBuf,
+    pub(crate) settings: Settings,
+    /// What names of pod interfaces start with, where that is not the usual.
+    pub(crate) interface_prefix: Option<String>,
+}
+
+impl Target {
+    /// Looks at options, configuration file and variables.
+    pub(crate) fn find(global: &Global, environment: Source<'_>) -> Result<Self> {
+        let mut settings = Settings::load(&global.config, environment)?;
+        if let Some(context) = &global.context {
+            settings.k8s_current_context.clone_from(context);
+        }
+        let datastore = match global.datastore {
+            Some(datastore) => datastore,
+            None => settings.datastore()?,
+        };
+        let prefixes = environment("FELIX_INTERFACEPREFIX").unwrap_or_default();
+        let prefix = prefixes.split(',').next().filter(|text| !text.is_empty());
+        Ok(Self {
+            datastore,
+            data_file: data_file(global),
+            config: global.config.clone(),
+            settings,
+            interface_prefix: prefix.map(str::to_owned),
+        })
+    }
+
+    /// The same for another process, at another time: no path depends on the present folder, and no cluster on what
+    /// will be the current context of a kubeconfig.
+    pub(crate) fn pinned(mut self) -> Result<Self> {
+        self.data_file = std::path::absolute(&self.data_file)?;
+        self.config = std::path::absolute(&self.config)?;
+        self.settings.make_paths_absolute()?;
+        let context = &mut self.settings.k8s_current_context;
+        if self.datastore == DatastoreType::Kubernetes && context.is_empty() {
+            let current = self.kubernetes().current_context()?;
+            self.settings.k8s_current_context = current.unwrap_or_default();
+        }
+        Ok(self)
+    }
+
+    /// With the secrets that were left out, from where secrets are given.
+    pub(crate) fn with_secrets(mut self, environment: Source<'_>) -> Result<Self> {
+        let found = if self.config.exists() {
+            Settings::load(&self.config, environment)?
+        } else {
+            Settings::load(Path::new(super::DEFAULT_FILE), environment)?
+        };
+        self.settings.fill_secrets(&found);
+        Ok(self)
+    }
+
+    pub(super) fn kubernetes(&self) -> KubernetesConfig {
+        let config = kubernetes(&self.settings);
+        KubernetesConfig {
+            veth_prefix: self.interface_prefix.clone().unwrap_or(config.veth_prefix),
+            ..config
+        }
+    }
+}
