@@ -347,7 +347,11 @@ async fn make_configurations(
             default_endpoint_to_host_action: "Return".to_owned(),
             ..FelixConfigurationSpec::default()
         };
-        all.push(FelixConfiguration::new("", &format!("node.{node}"), here).into());
+        make_own_configuration(
+            client,
+            FelixConfiguration::new("", &format!("node.{node}"), here),
+        )
+        .await?;
         all.push(BgpConfiguration::new("", "default", BgpConfigurationSpec::default()).into());
         let addresses = IpamConfigurationSpec {
             auto_allocate_blocks: true,
@@ -360,6 +364,34 @@ async fn make_configurations(
             Ok(_) | Err(store::Error::AlreadyExists(_)) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+    Ok(())
+}
+
+/// Makes the configuration of this node alone, with nothing but what it needs: every field of it overrides what is set
+/// for all nodes.
+async fn make_own_configuration(client: &Client, own: FelixConfiguration) -> Result<(), Error> {
+    match client.create_without_defaults(own.clone().into()).await {
+        Ok(_) => return Ok(()),
+        Err(store::Error::AlreadyExists(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    // Earlier versions wrote the defaults of other fields, too. Whether somebody relies on them by now cannot be told.
+    let mut full = Resource::from(own.clone());
+    full.set_defaults();
+    let Resource::FelixConfiguration(full) = full else {
+        return Ok(());
+    };
+    let found = client.get(&Key::of(&own.clone().into())).await?;
+    if let Resource::FelixConfiguration(found) = found
+        && found.spec == full.spec
+        && found.spec != own.spec
+    {
+        let name = &own.metadata.name;
+        tracing::warn!(
+            "FelixConfiguration {name} holds defaults that an earlier version wrote: they override what is set for all \
+             nodes; `tortie delete felixconfiguration {name}` before the next start removes them"
+        );
     }
     Ok(())
 }

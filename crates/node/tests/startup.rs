@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tortie_api::felix_configuration::FelixConfigurationSpec;
 use tortie_api::ip_pool::{IpPoolSpec, VxlanMode};
 use tortie_api::{IpPool, Kind, Node, Resource};
 use tortie_ipam::Ipam;
@@ -128,6 +129,21 @@ async fn the_first_node_makes_what_a_cluster_begins_with() {
         again.node.metadata.resource_version,
         registered.node.metadata.resource_version
     );
+}
+
+#[tokio::test]
+async fn a_nodes_own_configuration_overrides_nothing_but_what_its_start_sets() {
+    let setting = Setting::new();
+    setting.start(&[]).await.unwrap();
+    let key = Key::global(Kind::FelixConfiguration, "node.node-1");
+    let Resource::FelixConfiguration(own) = setting.client.get(&key).await.unwrap() else {
+        panic!("it is something else");
+    };
+    let expected = FelixConfigurationSpec {
+        default_endpoint_to_host_action: "Return".to_owned(),
+        ..FelixConfigurationSpec::default()
+    };
+    assert_eq!(own.spec, expected);
 }
 
 #[tokio::test]

@@ -79,9 +79,20 @@ impl Client {
         self.store.create(resource).await
     }
 
+    /// Stores a new object as it is: for one that overrides others field by field, where a default would override, too.
+    pub async fn create_without_defaults(&self, resource: Resource) -> Result<Resource> {
+        let resource = self.checked_new(resource).await?;
+        self.store.create(resource).await
+    }
+
     /// What [`Client::create`] would store, if nothing is wrong with it. Whether there is such an object already is for
     /// the store to say.
     pub async fn check_create(&self, mut resource: Resource) -> Result<Resource> {
+        resource.set_defaults();
+        self.checked_new(resource).await
+    }
+
+    async fn checked_new(&self, mut resource: Resource) -> Result<Resource> {
         let mut problems = Problems::default();
         let version = &resource.metadata().resource_version;
         if !version.is_empty() {
@@ -93,7 +104,6 @@ impl Client {
                 "must not be given for a create",
             );
         }
-        resource.set_defaults();
         Self::check(&resource, problems)?;
         self.check_references_of_new(&resource).await?;
         let metadata = resource.metadata_mut();
