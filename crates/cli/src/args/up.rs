@@ -17,6 +17,7 @@ Examples:
   KUBECONFIG=/var/lib/tortie/kubeconfig kubectl apply -f policy.yaml    in another terminal
   tortie up --data-dir /srv/tortie --listen 127.0.0.1:7443
   tortie up --print-systemd > /etc/systemd/system/tortie.service
+  KUBECONFIG=/etc/tortie/kubeconfig tortie up --print-systemd    the same for the cluster of a kubeconfig
   tortie down                                              end it, and remove what it made in the kernel";
 
 /// Arguments of `up`.

@@ -5,8 +5,10 @@ mod node;
 mod parts;
 mod standalone;
 mod systemd;
+mod unit;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -21,7 +23,7 @@ pub(super) const PROCESS_FILE: &str = "tortie.pid";
 /// Runs until a signal ends it, or a part fails.
 pub(super) async fn run(args: &Up, global: &Global) -> Result<ExitCode> {
     if args.print_systemd {
-        systemd::print_unit(args, global)?;
+        write!(std::io::stdout(), "{}", unit::unit(args, global)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     match datastore(global)? {

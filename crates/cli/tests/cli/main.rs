@@ -8,5 +8,6 @@ mod kubernetes;
 mod offline;
 mod program;
 mod round_trip;
+mod service;
 mod why;
 mod yaml;
