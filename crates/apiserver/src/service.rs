@@ -52,8 +52,9 @@ impl Service {
         &self.registry
     }
 
-    /// Fails if the objects cannot be read.
+    /// Fails if objects cannot be read or written.
     pub async fn check_ready(&self) -> Result<()> {
+        self.storage.check_health().await?;
         match self.registry.types().first() {
             Some(of) => self.storage.list(of, None).await.map(drop),
             None => Ok(()),

@@ -23,6 +23,11 @@ pub trait Storage: Send + Sync {
     /// Fills in the defaults of a type, as storing the object does. What is wrong is left to be refused then.
     fn complete(&self, of: &ResourceType, object: &mut Value);
 
+    /// Fails if nothing could be written now.
+    async fn check_health(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Reads one object.
     async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value>;
 

@@ -156,7 +156,7 @@ pub(crate) enum Command {
     Render(Render),
     /// Show, check and release addresses.
     Ipam(Ipam),
-    /// Prepare changes to the datastore as a whole.
+    /// Check, back up, restore or move the datastore as a whole.
     Datastore(Datastore),
     /// Look after this node.
     Node(Node),

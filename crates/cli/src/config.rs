@@ -11,7 +11,7 @@ mod target;
 
 pub(crate) use connect::{
     Backend, Connection, cluster, cluster_of, connect, data_file, data_folder, datastore, open,
-    open_target, open_with,
+    open_embedded, open_target, open_with,
 };
 pub(crate) use felix::felix_variable;
 pub(crate) use settings::{Settings, Source};

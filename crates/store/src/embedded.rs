@@ -21,7 +21,9 @@
 //! - No watch holds up a writer, and none keeps more than a bounded number of changes in memory: one
 //!   that is slow reads the log again, and gets [`Error::Gone`] if the log has moved on.
 //! - One process at a time has the file open.
+//! - After an error of the disk the file is opened anew, with all that was answered; nothing is written where there is no room.
 
+mod backup;
 mod documents;
 mod feed;
 mod file;
@@ -29,12 +31,15 @@ mod keys;
 mod log;
 mod reads;
 mod resources;
+mod room;
 mod watch;
 mod writer;
 
+pub use self::backup::{restore, verify};
 pub use self::documents::{
     Document, DocumentChange, DocumentError, DocumentEvent, DocumentKey, DocumentWatch, Documents,
 };
+pub use self::room::DEFAULT_QUOTA;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -43,7 +48,7 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use tokio::sync::{mpsc, oneshot};
-use tortie_api::Resource;
+use tortie_api::{Kind, Resource};
 
 use self::feed::Feed;
 use self::file::StoreFile;
@@ -53,7 +58,9 @@ use self::watch::Selection;
 use self::writer::{Answer, Content, Operation, Outcome, Refused, Request};
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
-use crate::store::{List, Precondition, Store, Watch, Write, check_distinct, expected_revision};
+use crate::store::{
+    List, Precondition, Store, Verified, Watch, Write, check_distinct, expected_revision,
+};
 use crate::{default_profile, json};
 
 /// How many writes may wait for the writer; more wait in their tasks. Several full batches, so that
@@ -91,11 +98,16 @@ impl EmbeddedStore {
     /// Opens the file, and makes it if it is not there. After a crash this also repairs it, in time
     /// proportional to its size. Blocks.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_with(path.as_ref(), LogLimits::default())
+        Self::open_with_quota(path, DEFAULT_QUOTA)
     }
 
-    fn open_with(path: &Path, limits: LogLimits) -> Result<Self> {
-        let (file, state) = StoreFile::open(path)?;
+    /// The same, where the file may take so many bytes of the disk. What would make it larger is refused.
+    pub fn open_with_quota(path: impl AsRef<Path>, quota: u64) -> Result<Self> {
+        Self::open_with(path.as_ref(), LogLimits::default(), quota)
+    }
+
+    fn open_with(path: &Path, limits: LogLimits, quota: u64) -> Result<Self> {
+        let (file, state) = StoreFile::open(path, quota)?;
         let shared = Arc::new(Shared {
             file,
             feed: Feed::new(state.revision()),
@@ -130,6 +142,16 @@ impl EmbeddedStore {
 
     fn file(&self) -> &StoreFile {
         &self.inner.shared.file
+    }
+
+    /// Asks the writer something that is about no object.
+    async fn ask(&self, operation: Operation) -> Result<Outcome> {
+        let write = writer::Write {
+            key: AnyKey::Resource(Key::global(Kind::ClusterInformation, "")),
+            stored_key: Vec::new(),
+            operation,
+        };
+        self.inner.write(write).await.map_err(resources::error)
     }
 
     async fn write(&self, key: Key, operation: Operation) -> Result<Outcome> {
@@ -200,6 +222,22 @@ impl Drop for Inner {
 
 #[async_trait]
 impl Store for EmbeddedStore {
+    async fn check_health(&self) -> Result<()> {
+        self.ask(Operation::Probe).await.map(drop)
+    }
+
+    async fn verify(&self) -> Result<Verified> {
+        match self.ask(Operation::Verify).await? {
+            Outcome::Verified(verified) => Ok(verified),
+            _ => unreachable!("the question is answered by `Verified`"),
+        }
+    }
+
+    async fn back_up(&self, to: &Path) -> Result<()> {
+        let to = to.to_owned();
+        self.inner.read(move |file| file.back_up(&to)).await
+    }
+
     async fn get(&self, key: &Key) -> Result<Resource> {
         if default_profile::is(key) {
             return Ok(default_profile::resource());

@@ -1,5 +1,7 @@
 //! The trait that all datastore drivers implement.
 
+use std::path::Path;
+
 use async_trait::async_trait;
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
@@ -17,6 +19,23 @@ const GETS_AT_ONCE: usize = 8;
 /// Every resource that a driver returns carries its revision in `metadata.resourceVersion`.
 #[async_trait]
 pub trait Store: Send + Sync {
+    /// Fails if nothing could be written now, as far as that can be told without writing. Datastores elsewhere say so
+    /// themselves.
+    async fn check_health(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Checks all that is stored, for datastores that are a file.
+    async fn verify(&self) -> Result<Verified> {
+        Err(no_file())
+    }
+
+    /// Writes all that is stored to a new file, as of one moment, for datastores that are a file.
+    async fn back_up(&self, to: &Path) -> Result<()> {
+        let _ = to;
+        Err(no_file())
+    }
+
     /// Reads one object.
     async fn get(&self, key: &Key) -> Result<Resource>;
 
@@ -108,6 +127,24 @@ pub trait Store: Send + Sync {
     /// Follows the changes after a revision, usually that of a list. The stream ends only with an error;
     /// [`Error::Gone`] means to list again.
     async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch>;
+}
+
+/// What a check of all that is stored found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verified {
+    /// How many objects there are.
+    pub objects: u64,
+    /// The revision of the last change.
+    pub revision: u64,
+    /// What is wrong; nothing if all is well.
+    pub problems: Vec<String>,
+}
+
+fn no_file() -> Error {
+    Error::message(
+        "this datastore is not a file of this machine; use the tools of etcd or Kubernetes",
+    )
 }
 
 /// One of several writes that are carried out together.

@@ -41,6 +41,11 @@ impl Storage for CalicoStorage {
         }
     }
 
+    async fn check_health(&self) -> Result<()> {
+        let checked = self.client.store().check_health().await;
+        checked.map_err(|error| Failure::new(Reason::Unavailable, error.to_string()))
+    }
+
     async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value> {
         let key = Key {
             kind: kind_of(of)?,

@@ -34,6 +34,10 @@ impl Storage for StandaloneStorage {
         self.of(of).complete(of, object);
     }
 
+    async fn check_health(&self) -> Result<()> {
+        self.calico.check_health().await
+    }
+
     async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value> {
         self.of(of).get(of, namespace, name).await
     }

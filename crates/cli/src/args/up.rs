@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
+use tortie_store::embedded::DEFAULT_QUOTA;
 
 const UP_HELP: &str = "\
 Without a cluster, everything is on this machine: an API server with Calico's resources and the Kubernetes objects that
@@ -36,6 +37,9 @@ pub(crate) struct Up {
     /// Take this machine from another agent that enforces policy on it, which then ends.
     #[arg(long)]
     pub(crate) take_over: bool,
+    /// How large the store may become, in MiB; what would make it larger is refused.
+    #[arg(long, value_name = "MIB", env = "TORTIE_QUOTA", default_value_t = DEFAULT_QUOTA >> 20, value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
+    pub(crate) quota: u64,
     /// Print a unit for systemd that runs this, and exit.
     #[arg(long)]
     pub(crate) print_systemd: bool,

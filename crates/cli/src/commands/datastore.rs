@@ -1,9 +1,11 @@
-//! `tortie datastore migrate`: keep everybody from changing anything, and move the datastore from etcd to Kubernetes.
+//! `tortie datastore`: keep everybody from changing anything, move the datastore from etcd to Kubernetes, and look after
+//! the file of the embedded one.
 
 mod addresses;
 mod definitions;
 mod dump;
 mod export;
+mod file;
 mod import;
 mod node_names;
 
@@ -21,7 +23,14 @@ use crate::config::{Connection, open};
 const ATTEMPTS: usize = 10;
 
 pub(super) async fn run(args: Datastore, global: &Global) -> Result<ExitCode> {
-    let DatastoreCommand::Migrate(migrate) = args.command;
+    let migrate = match args.command {
+        DatastoreCommand::Migrate(migrate) => migrate,
+        DatastoreCommand::Check => return file::check(global).await,
+        DatastoreCommand::Backup { to } => return file::back_up(&to, global).await,
+        DatastoreCommand::Restore { from, replace } => {
+            return file::restore(&from, replace, global).await;
+        }
+    };
     let connection = open(global).await?;
     match migrate.command {
         MigrateCommand::Lock => set_ready(&connection, false, "Datastore locked.").await,

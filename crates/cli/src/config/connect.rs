@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use tortie_api::crd::Group;
-use tortie_store::embedded::EmbeddedStore;
+use tortie_store::embedded::{DEFAULT_QUOTA, EmbeddedStore};
 use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
 use tortie_store::socket::{self, SocketStore};
@@ -13,6 +13,9 @@ use tortie_store::{Client, Store};
 
 use super::{Settings, Source, Target};
 use crate::args::{DatastoreType, Global};
+
+/// What `tortie up` makes beside its store, after that.
+const WITNESSES: [&str; 2] = ["ca.key", "token"];
 
 /// An open datastore.
 pub(crate) struct Connection {
@@ -133,7 +136,26 @@ async fn embedded(file: &Path) -> Result<Arc<dyn Store>> {
             Err(error) => tracing::debug!(%error, "Nobody answers at the socket"),
         }
     }
-    Ok(Arc::new(EmbeddedStore::open(file)?))
+    Ok(Arc::new(open_embedded(file, DEFAULT_QUOTA)?))
+}
+
+/// Opens the file of the embedded datastore, and makes it unless something tells that there was one.
+pub(crate) fn open_embedded(file: &Path, quota: u64) -> Result<EmbeddedStore> {
+    let size = std::fs::metadata(file).map(|metadata| metadata.len());
+    let what = match size {
+        Ok(0) => "empty",
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => "not there",
+        Ok(_) | Err(_) => return Ok(EmbeddedStore::open_with_quota(file, quota)?),
+    };
+    let folder = file.parent().unwrap_or(Path::new("."));
+    if let Some(witness) = WITNESSES.iter().find(|name| folder.join(name).exists()) {
+        let (file, folder) = (file.display(), folder.display());
+        bail!(
+            "the store {file} is {what}, though `{witness}` beside it tells that there was one: restore a backup with \
+             `tortie datastore restore`, or begin anew, with new certificates, after `mv {folder} {folder}.old`"
+        );
+    }
+    Ok(EmbeddedStore::open_with_quota(file, quota)?)
 }
 
 /// The file of the embedded datastore.

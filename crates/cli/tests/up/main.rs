@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod churn;
+mod disk;
 mod elsewhere;
 mod hostile;
 mod killed;

@@ -105,6 +105,15 @@ impl Feed {
         self.published.store(revision, Ordering::Release);
     }
 
+    /// Has all watches read the log: there may be changes in it that were never handed out.
+    pub(super) fn send_to_log(&self, revision: u64) {
+        for channel in self.channels().values() {
+            // Fails if nobody watches the topic any more, which is fine.
+            let _ = channel.send(Batch::default());
+        }
+        self.published.store(revision, Ordering::Release);
+    }
+
     fn channels(&self) -> RwLockReadGuard<'_, Channels> {
         let channels = self.channels.read();
         channels.unwrap_or_else(PoisonError::into_inner)

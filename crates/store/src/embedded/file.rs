@@ -3,8 +3,9 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use redb::{
     Database, DatabaseError, ReadTransaction, ReadableDatabase, StorageError, TableDefinition,
@@ -33,33 +34,19 @@ pub(super) struct StoreFile {
     /// There until it is closed. Whoever reads holds the lock as long.
     database: RwLock<Option<Database>>,
     path: PathBuf,
+    /// How large it may become.
+    quota: u64,
 }
 
 // === impl StoreFile ===
 
 impl StoreFile {
-    pub(super) fn open(path: &Path) -> Result<(Self, LogState)> {
-        let file = open_file(path).map_err(|error| {
-            Error::other(
-                format!("cannot open or create the store {}", path.display()),
-                error,
-            )
-        })?;
-        let shown = path.display().to_string();
-        let database = Database::builder()
-            .set_cache_size(CACHE_BYTES)
-            .set_repair_callback(move |repair| {
-                tracing::info!(
-                    path = shown,
-                    done = repair.progress(),
-                    "repairing after a crash"
-                );
-            })
-            .create_file(file)
-            .map_err(|error| open_error(path, error))?;
+    pub(super) fn open(path: &Path, quota: u64) -> Result<(Self, LogState)> {
+        let database = open_database(path)?;
         let store = Self {
             database: RwLock::new(Some(database)),
             path: path.to_owned(),
+            quota,
         };
         let state = store.check_format()?;
         Ok((store, state))
@@ -69,10 +56,40 @@ impl StoreFile {
         &self.path
     }
 
+    pub(super) fn quota(&self) -> u64 {
+        self.quota
+    }
+
+    /// Opens the file anew after an error of the disk, after which redb takes nothing more. Reads wait; they fail if the
+    /// file cannot be opened.
+    pub(super) fn reopen(&self) -> Result<LogState> {
+        {
+            let mut database = self.exclusive();
+            // Closed first: it is locked.
+            *database = None;
+            *database = Some(open_database(&self.path)?);
+        }
+        self.check_format()
+    }
+
+    /// Gives back to the disk what is not used. Reads wait.
+    pub(super) fn compact(&self) -> Result<(), redb::Error> {
+        let mut database = self.exclusive();
+        let database = database.as_mut().ok_or(redb::Error::DatabaseClosed)?;
+        guarded(|| {
+            while database.compact()? {}
+            Ok(())
+        })
+    }
+
+    pub(super) fn exclusive(&self) -> RwLockWriteGuard<'_, Option<Database>> {
+        let database = self.database.write();
+        database.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Closes the file, after the reads under way; later ones fail.
     pub(super) fn close(&self) {
-        let database = self.database.write();
-        *database.unwrap_or_else(PoisonError::into_inner) = None;
+        *self.exclusive() = None;
     }
 
     /// Must not be called when the file may be closed before the transaction has ended.
@@ -91,10 +108,7 @@ impl StoreFile {
         let database = self.database.read();
         let database = database.unwrap_or_else(PoisonError::into_inner);
         let result = match database.as_ref() {
-            Some(database) => database
-                .begin_read()
-                .map_err(Into::into)
-                .and_then(|txn| read(&txn)),
+            Some(database) => guarded(|| read(&database.begin_read()?)),
             None => Err(redb::Error::DatabaseClosed),
         };
         result.map_err(|error| self.read_error(error))
@@ -140,11 +154,59 @@ impl StoreFile {
         match error {
             redb::Error::DatabaseClosed => closed(),
             redb::Error::Corrupted(_) => foreign(&self.path, Some(error)),
+            redb::Error::Io(ref cause) if is_damage(cause) => foreign(&self.path, Some(error)),
             error => Error::other(
                 format!("cannot read the store {}", self.path.display()),
                 error,
             ),
         }
+    }
+}
+
+/// Does something with redb, which panics where pages hold what cannot be.
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            let text = text.unwrap_or("a page holds what cannot be").to_owned();
+            Err(redb::Error::Corrupted(text))
+        }
+    }
+}
+
+fn open_database(path: &Path) -> Result<Database> {
+    let file = open_file(path).map_err(|error| {
+        Error::other(
+            format!("cannot open or create the store {}", path.display()),
+            error,
+        )
+    })?;
+    let shown = path.display().to_string();
+    let mut builder = Database::builder();
+    builder
+        .set_cache_size(CACHE_BYTES)
+        .set_repair_callback(move |repair| {
+            tracing::info!(
+                path = shown,
+                done = repair.progress(),
+                "repairing after a crash"
+            );
+        });
+    let mut failure = None;
+    let opened = guarded(|| match builder.create_file(file) {
+        Ok(database) => Ok(Some(database)),
+        Err(error) => {
+            failure = Some(error);
+            Ok(None)
+        }
+    });
+    match (opened, failure) {
+        (Ok(Some(database)), _) => Ok(database),
+        (Ok(None), Some(error)) => Err(open_error(path, error)),
+        (Ok(None), None) => Err(foreign(path, None)),
+        (Err(error), _) => Err(foreign(path, Some(error))),
     }
 }
 
@@ -179,7 +241,7 @@ pub(super) fn split(value: &[u8]) -> (u64, &[u8]) {
 }
 
 /// Opens the file, and makes it and its folders, all for the owner only.
-fn open_file(path: &Path) -> io::Result<File> {
+pub(super) fn open_file(path: &Path) -> io::Result<File> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
@@ -209,16 +271,22 @@ fn open_error(path: &Path, error: DatabaseError) -> Error {
             ),
             source: None,
         },
-        DatabaseError::Storage(StorageError::Io(ref cause))
-            if cause.kind() != io::ErrorKind::InvalidData =>
-        {
+        DatabaseError::Storage(StorageError::Io(ref cause)) if !is_damage(cause) => {
             Error::other(format!("cannot open the store {shown}"), error)
         }
         error => foreign(path, Some(error.into())),
     }
 }
 
-fn foreign(path: &Path, source: Option<redb::Error>) -> Error {
+/// Whether the disk did its part, and what it gave cannot be right; it is too short, for one.
+fn is_damage(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+    )
+}
+
+pub(super) fn foreign(path: &Path, source: Option<redb::Error>) -> Error {
     let message = format!(
         "{} is not a store of tortie, or is damaged; restore it from a backup, \
          or move it away to start with an empty store",

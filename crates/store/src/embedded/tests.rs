@@ -15,7 +15,8 @@ const LOG: LogLimits = LogLimits {
 
 fn open(limits: LogLimits) -> (EmbeddedStore, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let store = EmbeddedStore::open_with(&folder.path().join("store"), limits).unwrap();
+    let store =
+        EmbeddedStore::open_with(&folder.path().join("store"), limits, DEFAULT_QUOTA).unwrap();
     (store, folder)
 }
 
@@ -158,4 +159,152 @@ async fn a_dropped_store_can_be_opened_at_once_although_reads_were_under_way() {
     std::thread::sleep(std::time::Duration::from_millis(1));
     drop(store);
     EmbeddedStore::open(folder.path().join("store")).unwrap();
+}
+
+#[tokio::test]
+async fn a_file_that_is_opened_again_has_all_that_was_answered_and_watches_go_on() {
+    let (store, _folder) = open(LogLimits::default());
+    create(&store, 1..=5).await;
+    let mut watching = watch(&store, 0).await.unwrap();
+    for expected in 1..=5 {
+        assert_eq!(next(&mut watching).await, expected);
+    }
+    let state = store.inner.shared.file.reopen().unwrap();
+    assert_eq!(state.revision(), 5);
+    create(&store, 6..=9).await;
+    for expected in 6..=9 {
+        assert_eq!(next(&mut watching).await, expected);
+    }
+    // A commit whose answer was an error may be there all the same: watches find it in the log.
+    store.inner.shared.feed.send_to_log(9);
+    create(&store, 10..=10).await;
+    assert_eq!(next(&mut watching).await, 10);
+}
+
+#[tokio::test]
+async fn beyond_the_quota_only_deletions_are_taken_until_there_is_room() {
+    const QUOTA: u64 = 4 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let log = LogLimits {
+        entries: 10,
+        bytes: 100_000,
+    };
+    let path = folder.path().join("store");
+    let store = EmbeddedStore::open_with(&path, log, QUOTA).unwrap();
+    let set = |index: u64| {
+        let nets = (0..4000).map(|n| format!("10.{}.{}.{index}", n / 256, n % 256));
+        let spec = NetworkSetSpec {
+            nets: nets.collect(),
+        };
+        Resource::from(NetworkSet::new("ns", &format!("set-{index}"), spec))
+    };
+    let mut count = 0;
+    let refused = loop {
+        match store.create(set(count)).await {
+            Ok(_) => count += 1,
+            Err(error) => break error,
+        }
+        assert!(count < 200, "there is no quota");
+    };
+    let text = refused.to_string();
+    assert!(
+        refused.is_retryable() && text.contains("of the 4 MiB"),
+        "{text}"
+    );
+    assert!(store.check_health().await.is_err());
+    let size = || std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(&path).unwrap()) * 512;
+    assert!(size() <= QUOTA, "{}", size());
+    let query = Query::all(Kind::NetworkSet);
+    assert_eq!(store.list(&query).await.unwrap().items.len() as u64, count);
+    for index in 0..count - 1 {
+        let key = Key::of(&set(index));
+        store.delete(&key, &Precondition::default()).await.unwrap();
+    }
+    // What the deletions freed is given back once it is needed; that may not be at once.
+    let start = std::time::Instant::now();
+    while let Err(error) = store.check_health().await {
+        assert!(start.elapsed().as_secs() < 30, "{error}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(size() < QUOTA / 2, "{}", size());
+    store.create(set(0)).await.unwrap();
+    drop(store);
+    let verified = verify(&path).unwrap();
+    assert_eq!((verified.objects, &verified.problems[..]), (2, &[][..]));
+}
+
+#[tokio::test]
+async fn a_backup_is_whole_and_private_and_can_be_restored() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (store, folder) = open(LogLimits::default());
+    create(&store, 1..=50).await;
+    let path = folder.path().join("store");
+    let backup = folder.path().join("backup");
+    store.back_up(&backup).await.unwrap();
+    create(&store, 51..=60).await;
+    assert!(
+        store.back_up(&backup).await.is_err(),
+        "nothing is overwritten"
+    );
+    let mode = std::fs::metadata(&backup).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(store.verify().await.unwrap().objects, 60);
+    let verified = verify(&backup).unwrap();
+    assert_eq!((verified.objects, verified.revision), (50, 50));
+
+    let open = restore(&backup, &path, true).unwrap_err();
+    assert!(open.to_string().contains("open in another"), "{open}");
+    drop(store);
+    assert!(restore(&backup, &path, false).is_err());
+    let kept = restore(&backup, &path, true).unwrap().unwrap();
+    assert_eq!(verify(&kept).unwrap().objects, 60);
+    assert_eq!(verify(&path).unwrap().objects, 50);
+
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&backup, &whole[..whole.len() / 2]).unwrap();
+    assert!(restore(&backup, &path, true).is_err());
+    assert_eq!(verify(&path).unwrap().objects, 50, "it stays as it was");
+}
+
+/// Every page is damaged in turn: nothing panics, and what can be read is what was written.
+#[tokio::test]
+async fn damage_is_told_and_no_panic() {
+    let (store, folder) = open(LogLimits::default());
+    create(&store, 1..=200).await;
+    drop(store);
+    let path = folder.path().join("store");
+    let whole = std::fs::read(&path).unwrap();
+    let mut told = 0;
+    for page in 0..whole.len() / 4096 {
+        let mut damaged = whole.clone();
+        for byte in &mut damaged[page * 4096..(page + 1) * 4096] {
+            *byte ^= 0x5a;
+        }
+        if damaged[page * 4096..] == whole[page * 4096..] {
+            continue;
+        }
+        std::fs::write(&path, &damaged).unwrap();
+        let Ok(store) = EmbeddedStore::open(&path) else {
+            told += 1;
+            continue;
+        };
+        let listed = store.list(&Query::all(Kind::NetworkSet)).await;
+        let verified = store.verify().await;
+        match (listed, verified) {
+            (Ok(list), Ok(verified)) => {
+                let is_well = verified.problems.is_empty() && list.invalid.is_empty();
+                if is_well {
+                    assert_eq!(list.items.len(), 200, "page {page}");
+                } else {
+                    told += 1;
+                }
+            }
+            (Err(error), _) | (_, Err(error)) => {
+                let text = error.to_string();
+                assert!(text.contains("damaged"), "page {page}: {text}");
+                told += 1;
+            }
+        }
+    }
+    assert!(told > 5, "{told}");
 }

@@ -11,8 +11,10 @@ use super::feed::{Committed, Feed, State};
 use super::file::{self, LOG, META, OBJECTS};
 use super::keys::AnyKey;
 use super::log::{Entry, LogLimits, LogState};
+use super::room::Room;
 use crate::error::Error;
 use crate::json;
+use crate::store::Verified;
 
 /// How many writes share a commit at most. Enough to spread the cost of the disk thin, and few
 /// enough that the first of them does not wait noticeably for the last.
@@ -52,6 +54,10 @@ pub(super) enum Operation {
     },
     /// All of these or none; no object is in two of them.
     Together(Vec<Write>),
+    /// Nothing; whether something could be written.
+    Probe,
+    /// Nothing; whether all is as it should be.
+    Verify,
 }
 
 /// The new state. The JSON is made by the caller, to keep that work off the one writer.
@@ -75,6 +81,7 @@ pub(super) enum Outcome {
     },
     /// It was as expected.
     Checked,
+    Verified(Verified),
     All(Vec<Outcome>),
 }
 
@@ -122,7 +129,7 @@ impl Operation {
 // === impl Content ===
 
 impl Content {
-    fn json(&self) -> &[u8] {
+    pub(super) fn json(&self) -> &[u8] {
         match self {
             Self::Resource { json, .. } => json,
             Self::Document(json) => json,
@@ -160,7 +167,28 @@ pub(super) fn run(
     limits: LogLimits,
 ) {
     let mut requests = Vec::with_capacity(MAX_BATCH);
+    let mut room = Room::default();
+    let mut is_broken = false;
     while queue.blocking_recv_many(&mut requests, MAX_BATCH) > 0 {
+        if is_broken {
+            match reopen(shared, state) {
+                Ok(found) => {
+                    state = found;
+                    is_broken = false;
+                }
+                Err(error) => {
+                    let message = message_of(&error);
+                    for Request { reply, .. } in requests.drain(..) {
+                        let error =
+                            Error::unavailable("the store cannot be written", message.clone());
+                        let _ = reply.send(Err(Refused::Failed(error)));
+                    }
+                    continue;
+                }
+            }
+        }
+        verify(shared, &mut requests);
+        refuse_without_room(shared, &mut room, &mut requests);
         match commit(shared, &mut requests, state, limits) {
             Ok((new_state, replies, changes)) => {
                 state = new_state;
@@ -170,8 +198,73 @@ pub(super) fn run(
                 }
                 shared.feed.publish(changes, state.revision());
             }
-            Err(Failed { replies, error }) => fail(shared, replies, &error),
+            Err(Failed { replies, error }) => {
+                is_broken = true;
+                fail(shared, replies, &error);
+            }
         }
+    }
+}
+
+/// Opens the file anew. A batch that was said to have failed may be in it all the same: then watches are sent there.
+fn reopen(shared: &Shared, state: LogState) -> Result<LogState, Error> {
+    let found = shared.file.reopen()?;
+    let (before, after) = (state.revision(), found.revision());
+    let path = shared.file.path().display();
+    if after < before {
+        return Err(Error::message(format!(
+            "{path} has changes up to revision {after} only, and {before} was written; restore a backup"
+        )));
+    }
+    if after > before {
+        shared.feed.send_to_log(after);
+    }
+    // Being opened says nothing about being written.
+    let committed = file::guarded(|| {
+        let txn = shared.file.begin_write()?;
+        found.save(&mut txn.open_table(META)?)?;
+        Ok(txn.commit()?)
+    });
+    committed.map_err(|error| Error::unavailable(format!("cannot write {path}"), error))?;
+    tracing::info!(%path, "opened the store again after an error of the disk");
+    Ok(found)
+}
+
+/// Answers those who ask whether all is as it should be. Here, because nobody may write meanwhile.
+fn verify(shared: &Shared, requests: &mut Vec<Request>) {
+    let is_asked = |request: &mut Request| matches!(request.write.operation, Operation::Verify);
+    for Request { reply, .. } in requests.extract_if(.., is_asked) {
+        let verified = shared.file.verify().map(Outcome::Verified);
+        let _ = reply.send(verified.map_err(Refused::Failed));
+    }
+}
+
+/// Answers those for whom there is no room, and leaves the others.
+fn refuse_without_room(shared: &Shared, room: &mut Room, requests: &mut Vec<Request>) {
+    let mut bytes = 0;
+    for Request { write, reply } in std::mem::take(requests) {
+        let growth = write.growth();
+        let checked = if growth == 0 {
+            Ok(())
+        } else {
+            room.check(&shared.file, bytes + growth)
+        };
+        match checked {
+            Ok(()) => {
+                bytes += growth;
+                requests.push(Request { write, reply });
+            }
+            Err(error) => {
+                let _ = reply.send(Err(Refused::Failed(error)));
+            }
+        }
+    }
+}
+
+fn message_of(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", message_of(source)),
+        None => error.to_string(),
     }
 }
 
@@ -186,7 +279,7 @@ fn fail(shared: &Shared, replies: Vec<oneshot::Sender<Answer>>, error: &redb::Er
     let path = shared.file.path().display();
     tracing::error!(%path, error = error as &dyn std::error::Error, "cannot write the store");
     for reply in replies {
-        let message = format!("cannot write {path}; make room or replace the disk, then restart");
+        let message = format!("cannot write {path}; it is tried again with the next write");
         let error = Error::unavailable(message, error.to_string());
         let _ = reply.send(Err(Refused::Failed(error)));
     }
@@ -205,7 +298,8 @@ fn commit(
         replies.push(reply);
         writes.push(write);
     }
-    match shared.file.begin_write().and_then(|txn| {
+    match file::guarded(|| {
+        let txn = shared.file.begin_write()?;
         let (state, changes) = apply(&txn, &shared.feed, state, limits, writes, &mut outcomes)?;
         if changes.is_empty() {
             txn.abort()?;
@@ -281,7 +375,10 @@ impl Batch<'_> {
             Operation::Delete { uid, .. } => {
                 self.delete(key, &stored_key, revision.unwrap_or_default(), uid)
             }
-            Operation::Check { .. } | Operation::Together(_) => Ok(Ok(Outcome::Checked)),
+            Operation::Check { .. }
+            | Operation::Together(_)
+            | Operation::Probe
+            | Operation::Verify => Ok(Ok(Outcome::Checked)),
         }
     }
 

@@ -15,7 +15,7 @@ use super::message::{Answer, Call, Reply, ResourceJson};
 use super::{MAX_ANSWER, MAX_REQUEST};
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
-use crate::store::{Event, Invalid, List, Precondition, Store, Watch, Write};
+use crate::store::{Event, Invalid, List, Precondition, Store, Verified, Watch, Write};
 
 /// How long an answer may take: far longer than the slowest disk, so that only a server that hangs is given up.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
@@ -144,6 +144,23 @@ impl SocketStore {
 
 #[async_trait]
 impl Store for SocketStore {
+    async fn verify(&self) -> Result<Verified> {
+        match self.answer(&Call::Verify, Effect::Reads).await? {
+            Answer::Verified(verified) => Ok(verified),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn back_up(&self, to: &Path) -> Result<()> {
+        match self
+            .answer(&Call::BackUp(to.to_owned()), Effect::Writes)
+            .await?
+        {
+            Answer::Done => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     async fn get(&self, key: &Key) -> Result<Resource> {
         self.resource(&Call::Get(key.clone()), Effect::Reads).await
     }

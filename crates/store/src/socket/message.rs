@@ -1,5 +1,7 @@
 //! What frames hold.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tortie_api::{Kind, Resource};
@@ -8,7 +10,7 @@ use super::failure::Failure;
 use super::frame::Malformed;
 use crate::json;
 use crate::key::{Key, Query, Revision, kind_name};
-use crate::store::{Change, Event, Invalid, Precondition, Write};
+use crate::store::{Change, Event, Invalid, Precondition, Verified, Write};
 
 /// The first frame, from the server.
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,6 +42,9 @@ pub(super) enum Call {
     Delete(Key, Precondition),
     WriteTogether(Vec<WriteJson>),
     ListAffinities(String),
+    Verify,
+    /// To a path of the machine that both processes are on.
+    BackUp(PathBuf),
     /// The connection is for this alone from here on.
     Watch(Query, Revision),
 }
@@ -60,6 +65,8 @@ pub(super) enum Answer {
         invalid: Vec<Invalid>,
         revision: Revision,
     },
+    Verified(Verified),
+    Done,
     /// The watch has begun.
     Watching,
     /// What a watch delivers.

@@ -277,6 +277,11 @@ async fn carry_out(store: &dyn Store, call: Call) -> Result<Answer> {
             let written = store.write_together(writes.map_err(unreadable)?).await?;
             Answer::Resources(written.iter().map(Into::into).collect())
         }
+        Call::Verify => Answer::Verified(store.verify().await?),
+        Call::BackUp(to) => {
+            store.back_up(&to).await?;
+            Answer::Done
+        }
         Call::List(_) | Call::ListAffinities(_) | Call::Watch(..) => {
             return Err(Error::message(
                 "a watch needs a connection of its own, on which it is the first request",

@@ -19,14 +19,14 @@ use super::parts::Parts;
 use super::{OwnFile, node, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
-use crate::config::{cluster_of, data_file, data_folder};
+use crate::config::{cluster_of, data_file, data_folder, open_embedded};
 
 pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let folder = data_folder(global);
     let file = data_file(global);
     let environment = tortie_agent::config::from_environment(std::env::vars_os());
     let name = node_name(args.node.as_deref(), &environment)?;
-    let store = Arc::new(EmbeddedStore::open(&file)?);
+    let store = Arc::new(open_embedded(&file, args.quota << 20)?);
     let _process = OwnFile::of_process(&folder)?;
 
     let mut parts = Parts::new();

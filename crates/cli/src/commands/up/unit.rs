@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
+use tortie_store::embedded::DEFAULT_QUOTA;
 
 use crate::args::{DatastoreType, Global, Up};
 use crate::config::{Settings, Target, data_folder};
@@ -130,6 +131,9 @@ fn command(
     }
     if target.datastore == DatastoreType::Embedded {
         option("listen", &args.listen);
+        if args.quota != DEFAULT_QUOTA >> 20 {
+            option("quota", &args.quota);
+        }
     }
     if let Some(node) = &args.node {
         option("node", node);

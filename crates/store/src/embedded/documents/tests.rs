@@ -7,8 +7,8 @@ use tortie_api::network_set::NetworkSetSpec;
 use tortie_api::{Kind, NetworkSet};
 
 use super::*;
-use crate::embedded::EmbeddedStore;
 use crate::embedded::log::LogLimits;
+use crate::embedded::{DEFAULT_QUOTA, EmbeddedStore};
 use crate::key::{Query, Revision};
 use crate::store::{Change, Store};
 
@@ -18,7 +18,7 @@ const LOG: LogLimits = LogLimits {
 };
 
 fn open_at(folder: &Path, limits: LogLimits) -> EmbeddedStore {
-    EmbeddedStore::open_with(&folder.join("store"), limits).unwrap()
+    EmbeddedStore::open_with(&folder.join("store"), limits, DEFAULT_QUOTA).unwrap()
 }
 
 fn open(limits: LogLimits) -> (EmbeddedStore, Documents, TempDir) {
