@@ -41,6 +41,8 @@ pub struct Options {
     pub mtu_file: Option<PathBuf>,
     /// Where CNI plugins read that policy is in force since this start of the machine; none: they are not told.
     pub ready_file: Option<PathBuf>,
+    /// Whether packets to other nodes may go in clear text where the configuration says that they are encrypted.
+    pub allow_cleartext: bool,
 }
 
 /// Ends an agent.
@@ -149,8 +151,13 @@ impl Agent {
     pub fn run(self) -> Result<(), Error> {
         let _claim = Claim::take(&self)?;
         let options = &self.options;
-        let mut last_good = LastGood::new(options.environment.clone(), options.file.clone())?;
+        let mut last_good = LastGood::new(
+            options.environment.clone(),
+            options.file.clone(),
+            options.allow_cleartext,
+        )?;
         loop {
+            self.metrics.set_without_effect(last_good.without_effect());
             let node = match Node::start(&self, last_good.config().clone()) {
                 Ok(node) => node,
                 Err(error) => {

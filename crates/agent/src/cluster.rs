@@ -1,10 +1,14 @@
 //! The way to other nodes' pods, as the configuration says, and the size of packets that pods may send.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ipnet::IpNet;
 use tortie_dataplane::{ClusterNetwork, ClusterOptions, MtuOptions};
 use tortie_engine::Message;
+use tortie_engine::message::{Route, RouteTypes};
 use tortie_kernel::route;
+use tortie_rules::IpVersion;
 
 use crate::config::{Config, Pattern};
 use crate::files::replace_file;
@@ -18,6 +22,10 @@ pub(crate) struct Cluster {
     mtu_file: Option<PathBuf>,
     written: Option<u32>,
     is_due: bool,
+    /// The IP versions in which packets must be encrypted, which is not done here, and must not go otherwise.
+    refused: Vec<IpVersion>,
+    /// What leads to pods of other nodes, by its destination.
+    remote: BTreeMap<IpNet, Route>,
 }
 
 impl Cluster {
@@ -33,17 +41,40 @@ impl Cluster {
             mtu_file: mtu_file.map(Path::to_owned),
             written: None,
             is_due: true,
+            refused: refused(config),
+            remote: BTreeMap::new(),
         })
     }
 
     /// The engine says something.
     pub(crate) fn on_message(&mut self, message: &Message) {
+        match message {
+            Message::RouteUpdate(route) if route.types.contains(RouteTypes::REMOTE_WORKLOAD) => {
+                self.remote.insert(route.dst, route.clone());
+                if self.refused.contains(&version(route.dst)) {
+                    let message = Message::RouteRemove(route.dst);
+                    self.is_due |= self.network.on_message(&message);
+                    return;
+                }
+            }
+            Message::RouteUpdate(Route { dst, .. }) | Message::RouteRemove(dst) => {
+                self.remote.remove(dst);
+            }
+            _ => {}
+        }
         self.is_due |= self.network.on_message(message);
     }
 
     /// The configuration changed.
     pub(crate) fn configure(&mut self, config: &Config, engine: &tortie_engine::Config) {
         self.is_due |= self.network.set_options(options(config, engine));
+        let refused = refused(config);
+        if refused != self.refused {
+            self.refused = refused;
+            for route in std::mem::take(&mut self.remote).into_values() {
+                self.on_message(&Message::RouteUpdate(route));
+            }
+        }
         if self.mtu_pattern != config.interfaces.mtu_pattern {
             self.mtu_pattern.clone_from(&config.interfaces.mtu_pattern);
             self.is_due = true;
@@ -96,6 +127,37 @@ impl Cluster {
                 );
             }
         }
+    }
+}
+
+/// The IP versions in which nothing may leave for other nodes: it should be encrypted, and would not be.
+fn refused(config: &Config) -> Vec<IpVersion> {
+    let encap = &config.encap;
+    let versions = [
+        (IpVersion::V4, "WireguardEnabled", encap.encrypts),
+        (IpVersion::V6, "WireguardEnabledV6", encap.encrypts_v6),
+    ];
+    let mut refused = Vec::new();
+    for (version, name, _) in versions.into_iter().filter(|(_, _, encrypts)| *encrypts) {
+        if encap.allows_cleartext {
+            tracing::warn!(
+                "{name} is set, and packets go in clear text, because --allow-cleartext says so"
+            );
+        } else {
+            tracing::error!(
+                "{name} is set, and this agent does not encrypt: there is no way to pods of other nodes; say --allow-cleartext \
+                 if packets may go in clear text"
+            );
+            refused.push(version);
+        }
+    }
+    refused
+}
+
+fn version(net: IpNet) -> IpVersion {
+    match net {
+        IpNet::V4(_) => IpVersion::V4,
+        IpNet::V6(_) => IpVersion::V6,
     }
 }
 

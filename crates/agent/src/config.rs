@@ -42,7 +42,7 @@ pub use choice::{
     IptablesBackend, LocalSubnetL2Reachability, LogSeverity, NatOutgoingExclusions, NftablesMode,
     ProgramClusterRoutes, RouteSource, ServiceLoopPrevention, SourceSpoofing,
 };
-pub use explain::{Explained, explain};
+pub use explain::{Explained, WithoutEffect, explain, without_effect};
 pub use parameter::{Kind, Parameter};
 pub use parse::Refused;
 pub use resolve::{Problem, Reason, Resolved, Setting, resolve};

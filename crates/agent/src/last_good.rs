@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use tortie_engine::message::{ConfigUpdate, Encapsulation};
 
 use crate::agent::Error;
-use crate::config::{Config, Sources, resolve};
+use crate::config::{Config, Sources, resolve, without_effect};
 use crate::derive::rules_config;
 use crate::machine::choose;
 
@@ -20,11 +20,13 @@ pub(crate) struct LastGood {
     /// What the configuration comes from; of what the datastore says, only what was good.
     sources: Sources,
     config: Config,
+    /// How many parameters are set to something that the agent does not do.
+    without_effect: usize,
     /// Whether the datastore has said anything that was good.
     has_datastore: bool,
     refused: Option<Refused>,
     /// What there was before the newest change.
-    previous: Option<(Sources, Config)>,
+    previous: Option<(Sources, Config, usize)>,
 }
 
 /// What the datastore says, and why the agent cannot run with it.
@@ -47,16 +49,20 @@ impl LastGood {
     pub(crate) fn new(
         environment: BTreeMap<String, String>,
         file: BTreeMap<String, String>,
+        allows_cleartext: bool,
     ) -> Result<Self, Error> {
         let sources = Sources {
             environment,
             file,
+            allows_cleartext,
             ..Sources::default()
         };
-        let config = runnable(&sources).map_err(|bad| Error::Configuration(reasons(&bad)))?;
+        let (config, without_effect) =
+            runnable(&sources).map_err(|bad| Error::Configuration(reasons(&bad)))?;
         Ok(Self {
             sources,
             config,
+            without_effect,
             has_datastore: false,
             refused: None,
             previous: None,
@@ -66,6 +72,11 @@ impl LastGood {
     /// The configuration that holds.
     pub(crate) fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// How many parameters are set to something that the agent does not do.
+    pub(crate) fn without_effect(&self) -> usize {
+        self.without_effect
     }
 
     /// Why the newest configuration does not hold, if it does not.
@@ -82,7 +93,7 @@ impl LastGood {
         let mut sources = self.sources.clone();
         sources.set_datastore(update.clone());
         match runnable(&sources) {
-            Ok(config) => self.accept(sources, config, None),
+            Ok((config, without_effect)) => self.accept(sources, config, without_effect, None),
             Err(bad) => {
                 let kept = if self.has_datastore {
                     "the configuration before it stays in force"
@@ -97,8 +108,8 @@ impl LastGood {
                 if self.has_datastore {
                     self.refused = Some(refused);
                 } else {
-                    let (sources, config) = without(sources, bad);
-                    self.accept(sources, config, Some(refused));
+                    let (sources, config, without_effect) = without(sources, bad);
+                    self.accept(sources, config, without_effect, Some(refused));
                 }
             }
         }
@@ -107,13 +118,14 @@ impl LastGood {
     /// The agent could not start with the newest configuration: the one before it holds again. Nothing changes, and the
     /// error is given back, if there is none.
     pub(crate) fn revert(&mut self, error: Error) -> Result<(), Error> {
-        let Some((sources, config)) = self.previous.take() else {
+        let Some((sources, config, without_effect)) = self.previous.take() else {
             return Err(error);
         };
         let failed = std::mem::replace(&mut self.sources, sources);
         let reason = format!("{error}; the configuration before it stays in force");
         tracing::error!("the agent could not start with a new configuration: {reason}");
         self.config = config;
+        self.without_effect = without_effect;
         self.refused = Some(Refused {
             update: ConfigUpdate {
                 global: failed.global,
@@ -125,17 +137,24 @@ impl LastGood {
         Ok(())
     }
 
-    fn accept(&mut self, sources: Sources, config: Config, refused: Option<Refused>) {
+    fn accept(
+        &mut self,
+        sources: Sources,
+        config: Config,
+        without_effect: usize,
+        refused: Option<Refused>,
+    ) {
         let sources = std::mem::replace(&mut self.sources, sources);
         let config = std::mem::replace(&mut self.config, config);
-        self.previous = Some((sources, config));
+        let without_effect = std::mem::replace(&mut self.without_effect, without_effect);
+        self.previous = Some((sources, config, without_effect));
         self.refused = refused;
         self.has_datastore = true;
     }
 }
 
-/// The configuration, unless the agent cannot run with it.
-fn runnable(sources: &Sources) -> Result<Config, Vec<Bad>> {
+/// The configuration and how many parameters have no effect in it, unless the agent cannot run with it.
+fn runnable(sources: &Sources) -> Result<(Config, usize), Vec<Bad>> {
     let resolved = resolve(sources);
     let mut bad = Vec::new();
     for problem in &resolved.problems {
@@ -158,26 +177,30 @@ fn runnable(sources: &Sources) -> Result<Config, Vec<Bad>> {
             reason: error.to_string(),
         });
     }
-    if bad.is_empty() {
-        return Ok(config);
+    if !bad.is_empty() {
+        return Err(bad);
     }
-    Err(bad)
+    let without_effect = without_effect(&resolved);
+    for parameter in &without_effect {
+        tracing::warn!("{parameter}");
+    }
+    Ok((config, without_effect.len()))
 }
 
 /// The configuration without what is bad of the datastore's; at most all of that is bad.
-fn without(mut sources: Sources, mut bad: Vec<Bad>) -> (Sources, Config) {
+fn without(mut sources: Sources, mut bad: Vec<Bad>) -> (Sources, Config, usize) {
     loop {
         for bad in &bad {
             sources.forget(&bad.parameter);
         }
         match runnable(&sources) {
-            Ok(config) => return (sources, config),
+            Ok((config, without_effect)) => return (sources, config, without_effect),
             Err(more) if more.iter().any(|bad| !bad.is_local) => bad = more,
             // Not met: the machine's own part was good at the start.
             Err(_) => {
                 sources.set_datastore(ConfigUpdate::default());
                 let config = resolve(&sources).config;
-                return (sources, config);
+                return (sources, config, 0);
             }
         }
     }
@@ -201,7 +224,7 @@ mod tests {
     }
 
     fn local() -> LastGood {
-        LastGood::new(BTreeMap::new(), BTreeMap::new()).unwrap()
+        LastGood::new(BTreeMap::new(), BTreeMap::new(), false).unwrap()
     }
 
     /// Parameters that pass as texts, or nearly, and that the agent cannot run with.
@@ -270,7 +293,7 @@ mod tests {
     #[test]
     fn what_the_machine_itself_says_must_be_right() {
         let environment = BTreeMap::from([("interfaceprefix".to_owned(), "*".to_owned())]);
-        let error = LastGood::new(environment, BTreeMap::new()).unwrap_err();
+        let error = LastGood::new(environment, BTreeMap::new(), false).unwrap_err();
         assert!(error.to_string().contains("InterfacePrefix"), "{error}");
     }
 }

@@ -43,6 +43,8 @@ pub struct Metrics {
     pub problems: Counter,
     /// Objects that are not in the kernel as they were asked for, and deny.
     pub refused: Gauge,
+    /// Parameters that are set to something that the agent does not do.
+    pub parameters_without_effect: Gauge,
 }
 
 impl Metrics {
@@ -66,6 +68,7 @@ impl Metrics {
             drift: Counter::default(),
             problems: Counter::default(),
             refused: Gauge::default(),
+            parameters_without_effect: Gauge::default(),
             registry: Registry::default(),
         };
         registry.register(
@@ -143,10 +146,21 @@ impl Metrics {
             "Policies, endpoints and sets that the kernel refused or that are too large; what is in their place denies",
             metrics.refused.clone(),
         );
+        registry.register(
+            "tortie_parameters_without_effect",
+            "Parameters that are set to something that the agent does not do",
+            metrics.parameters_without_effect.clone(),
+        );
         Self {
             registry,
             ..metrics
         }
+    }
+
+    /// So many parameters are set to something that the agent does not do.
+    pub(crate) fn set_without_effect(&self, count: usize) {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.parameters_without_effect.set(count);
     }
 
     /// All figures, as Prometheus reads them.

@@ -232,6 +232,8 @@ impl Node {
         if is_reconfigured {
             let refused = last_good.refused().map(ToOwned::to_owned);
             agent.health.set(Part::Configuration, refused);
+            let without_effect = last_good.without_effect();
+            agent.metrics.set_without_effect(without_effect);
             return self.reconfigure(agent, last_good.config());
         }
         Ok(None)

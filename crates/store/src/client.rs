@@ -148,6 +148,7 @@ impl Client {
             validate::check_pool_change(&old, pool, &mut problems);
         }
         Self::check(&resource, problems)?;
+        self.check_tier_of_changed(&resource).await?;
         self.check_references(&resource).await?;
         Ok(resource)
     }

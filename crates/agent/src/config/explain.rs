@@ -20,6 +20,82 @@ pub struct Explained {
     pub meaning: &'static str,
 }
 
+/// A parameter that is set to something that the agent does not do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WithoutEffect {
+    /// Name of the parameter.
+    pub name: &'static str,
+    /// Its value, as it was written.
+    pub value: String,
+    /// Where the value came from.
+    pub origin: Origin,
+    /// What is the case instead.
+    pub consequence: &'static str,
+}
+
+/// The parameters that are set to other than their default, and not acted on.
+pub fn without_effect(resolved: &Resolved) -> Vec<WithoutEffect> {
+    let set = resolved.settings.iter().filter(|setting| {
+        !setting.parameter.acted_on
+            && setting.origin != Origin::Default
+            && setting.value != setting.parameter.default_value()
+    });
+    set.map(|setting| WithoutEffect {
+        name: setting.parameter.name,
+        value: setting.text.clone(),
+        origin: setting.origin,
+        consequence: consequence(setting.parameter.name),
+    })
+    .collect()
+}
+
+/// What is the case where a parameter has no effect.
+fn consequence(name: &str) -> &'static str {
+    const BY_PREFIX: [(&str, &str); 6] = [
+        ("Wireguard", "nothing is encrypted"),
+        (
+            "BPF",
+            "packets go through nftables or iptables, not through BPF programs",
+        ),
+        (
+            "XDP",
+            "packets are denied by nftables or iptables, not by XDP",
+        ),
+        (
+            "GenericXDP",
+            "packets are denied by nftables or iptables, not by XDP",
+        ),
+        ("FlowLogs", "no flow logs are written"),
+        (
+            "Log",
+            "the log goes to stderr, as much of it as --log-level says",
+        ),
+    ];
+    let found = BY_PREFIX.iter().find(|(prefix, _)| {
+        name.get(..prefix.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    });
+    found.map_or(
+        "the agent goes on as if it were not set",
+        |(_, consequence)| consequence,
+    )
+}
+
+impl std::fmt::Display for WithoutEffect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            name,
+            value,
+            origin,
+            consequence,
+        } = self;
+        write!(
+            f,
+            "{name}: `{value}` ({origin}) has no effect: {consequence}"
+        )
+    }
+}
+
 /// All parameters, by subject.
 pub fn explain(resolved: &Resolved) -> Vec<Explained> {
     resolved

@@ -102,8 +102,10 @@ pub fn resolve(sources: &Sources) -> Resolved {
                 .unwrap_or_else(|| Setting::default_of(parameter))
         })
         .collect();
+    let mut config = Config::from_values(&Values::new(&settings));
+    config.encap.allows_cleartext = sources.allows_cleartext;
     Resolved {
-        config: Config::from_values(&Values::new(&settings)),
+        config,
         problems,
         settings,
     }

@@ -23,6 +23,8 @@ pub struct Sources {
     pub selected: BTreeMap<String, String>,
     /// The datastore, for all nodes.
     pub global: BTreeMap<String, String>,
+    /// Whether whoever started the agent said that packets may go in clear text where they should be encrypted.
+    pub allows_cleartext: bool,
 }
 
 /// Where a value came from, from the source that wins to the one that loses.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tortie_agent::config::{
     ChainInsertMode, Config, Origin, Reason, Resolved, ServiceLoopPrevention, Sources, explain,
-    parameters, resolve,
+    parameters, resolve, without_effect,
 };
 
 const ORIGINS: [Origin; 5] = [
@@ -250,4 +250,42 @@ fn everything_is_explained() {
         (prefix.value.as_str(), prefix.origin),
         ("calico-packet", Origin::Default)
     );
+}
+
+#[test]
+fn what_is_set_and_not_acted_on_is_told_with_what_follows() {
+    let resolved = with(&[
+        (Origin::Global, "BPFEnabled", "true"),
+        (Origin::Environment, "WireguardMTU", "1400"),
+        // As it would be anyway, and one that is acted on.
+        (Origin::Global, "WireguardListeningPort", "51820"),
+        (Origin::Global, "WireguardEnabled", "true"),
+    ]);
+    let told: Vec<String> = without_effect(&resolved)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let [wireguard, bpf] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert!(
+        wireguard.starts_with("WireguardMTU: `1400` (")
+            && wireguard.ends_with("nothing is encrypted"),
+        "{wireguard}"
+    );
+    assert!(
+        bpf.starts_with("BPFEnabled: `true` (") && bpf.contains("not through BPF programs"),
+        "{bpf}"
+    );
+}
+
+#[test]
+fn clear_text_is_allowed_by_who_starts_the_agent_alone() {
+    for allows_cleartext in [false, true] {
+        let resolved = resolve(&Sources {
+            allows_cleartext,
+            ..Sources::default()
+        });
+        assert_eq!(resolved.config.encap.allows_cleartext, allows_cleartext);
+    }
 }

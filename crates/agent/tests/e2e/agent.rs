@@ -112,6 +112,7 @@ fn prepare(plane: Plane, start: &Start<'_>) -> (Agent, mpsc::Receiver<()>) {
         status_folder: Some(start.status_folder.clone()),
         mtu_file: None,
         ready_file: Some(start.status_folder.join("ready")),
+        allow_cleartext: false,
     })
     .unwrap();
     let (tell, ready) = mpsc::channel();

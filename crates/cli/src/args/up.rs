@@ -37,6 +37,9 @@ pub(crate) struct Up {
     /// Take this machine from another agent that enforces policy on it, which then ends.
     #[arg(long)]
     pub(crate) take_over: bool,
+    /// Let packets to other nodes go in clear text where WireGuard is asked for, which is not there.
+    #[arg(long, env = "TORTIE_ALLOW_CLEARTEXT")]
+    pub(crate) allow_cleartext: bool,
     /// How large the store may become, in MiB; what would make it larger is refused.
     #[arg(long, value_name = "MIB", env = "TORTIE_QUOTA", default_value_t = DEFAULT_QUOTA >> 20, value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
     pub(crate) quota: u64,

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use tortie_agent::config::{self as parameters, Sources, explain, resolve};
+use tortie_agent::config::{self as parameters, Sources, explain, resolve, without_effect};
 use tortie_agent::{Agent, Options};
 
 use super::node::enforced;
@@ -46,6 +46,7 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         status_folder: args.status_folder.clone(),
         mtu_file: Some(args.mtu_file.clone()),
         ready_file: Some(args.ready_file.clone()),
+        allow_cleartext: args.allow_cleartext,
     })?;
     let stop = agent.stop();
     let mut thread = tokio::task::spawn_blocking(move || agent.run());
@@ -135,6 +136,9 @@ async fn explain_config(
     }
     for problem in &resolved.problems {
         writeln!(anstream::stderr(), "{problem}")?;
+    }
+    for parameter in without_effect(&resolved) {
+        writeln!(anstream::stderr(), "warning: {parameter}")?;
     }
     Ok(if resolved.is_fatal() {
         ExitCode::FAILURE

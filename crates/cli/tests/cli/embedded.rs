@@ -258,3 +258,45 @@ fn the_namespace_must_fit() {
         refused.stderr
     );
 }
+
+#[test]
+fn a_policy_cannot_move_to_a_tier_that_is_not_there() {
+    let (_folder, tortie) = tortie();
+    let tier =
+        "apiVersion: projectcalico.org/v3\nkind: Tier\nmetadata: {name: first}\nspec: {order: 5}\n";
+    tortie.ok_with_input(&["apply", "-f", "-"], tier);
+    let policy = "apiVersion: projectcalico.org/v3\nkind: GlobalNetworkPolicy\nmetadata: {name: p}\nspec: {tier: first}\n";
+    tortie.ok_with_input(&["apply", "-f", "-"], policy);
+    let moved = policy.replace("tier: first", "tier: nowhere");
+    for verb in ["apply", "replace"] {
+        let output = tortie.run_with_input(&[verb, "-f", "-"], &moved);
+        assert_eq!(output.code, 1, "{verb}: {}", output.stdout);
+        assert!(
+            output.stderr.contains("spec.tier"),
+            "{verb}: {}",
+            output.stderr
+        );
+    }
+    let found = tortie.ok(&["get", "gnp", "p", "-o", "jsonpath={.spec.tier}"]);
+    assert_eq!(found.trim(), "first");
+}
+
+#[test]
+fn what_is_stored_without_effect_is_said() {
+    let (_folder, tortie) = tortie();
+    let peer = "apiVersion: projectcalico.org/v3\nkind: BGPPeer\nmetadata: {name: p}\nspec: {peerIP: 192.0.2.1, asNumber: 64512}\n";
+    let output = tortie.run_with_input(&["apply", "-f", "-"], peer);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(
+        output.stderr,
+        "warning: BGPPeer(p): it is stored, and has no effect: nothing here speaks BGP yet\n"
+    );
+    let configuration = |spec: &str| {
+        let text = format!(
+            "apiVersion: projectcalico.org/v3\nkind: BGPConfiguration\nmetadata: {{name: default}}\nspec: {{{spec}}}\n"
+        );
+        tortie.run_with_input(&["apply", "-f", "-"], &text).stderr
+    };
+    assert_eq!(configuration(""), "");
+    assert!(configuration("asNumber: 64513").contains("has no effect"));
+}

@@ -204,6 +204,13 @@ impl Cluster {
         links.contains(&format!(": {name}:"))
     }
 
+    /// Sets a variable for what is started from now on, on all nodes.
+    pub(crate) fn set(&mut self, name: &'static str, value: &str) {
+        for member in &mut self.members {
+            member.set(name, value);
+        }
+    }
+
     /// Ends a node's agent and starts it again.
     pub(crate) fn restart_agent(&mut self, node: usize) {
         self.members[node].kill_agent();

@@ -82,6 +82,42 @@ fn policies_hold(plane: Plane) {
     assert!(pods[1].reaches(&pods[0], 80) && !pods[1].reaches(&pods[0], 81));
 }
 
+/// Nothing goes in clear text that should be encrypted, unless somebody says so.
+#[test]
+fn where_packets_should_be_encrypted_there_is_no_way_in_clear_text() {
+    let mut cluster = Cluster::new(Overlay::Vxlan, &[0, 1]);
+    let pods = cluster.pods_everywhere();
+    cluster.all_reach_all(&pods);
+    let configure = |cluster: &Cluster, enabled: bool| {
+        cluster.apply(&format!(
+            "apiVersion: projectcalico.org/v3\nkind: FelixConfiguration\nmetadata: {{name: default}}\n\
+             spec: {{wireguardEnabled: {enabled}, wireguardEnabledV6: {enabled}}}\n"
+        ));
+    };
+    configure(&cluster, true);
+    cluster.eventually("the routes are gone", || {
+        cluster.routes_to_block_of(0, &pods[1]).is_empty()
+            && cluster.routes_to_block_of(1, &pods[0]).is_empty()
+    });
+    assert!(!pods[0].reaches(&pods[1], 80) && !pods[1].reaches(&pods[0], 80));
+    // Also for an agent that finds it so at its start.
+    cluster.restart_agent(0);
+    assert!(cluster.routes_to_block_of(0, &pods[1]).is_empty());
+
+    cluster.set("TORTIE_ALLOW_CLEARTEXT", "true");
+    for node in [0, 1] {
+        cluster.restart_agent(node);
+    }
+    cluster.all_reach_all(&pods);
+    cluster.set("TORTIE_ALLOW_CLEARTEXT", "false");
+    for node in [0, 1] {
+        cluster.restart_agent(node);
+    }
+    configure(&cluster, false);
+    cluster.eventually("the routes are back", || pods[0].reaches(&pods[1], 80));
+    cluster.all_reach_all(&pods);
+}
+
 /// What a removed node leaves on the others goes.
 #[test]
 fn a_removed_node_is_forgotten_by_the_others() {

@@ -50,6 +50,12 @@ impl Member {
         }
     }
 
+    /// Sets a variable for what is started from now on.
+    pub(crate) fn set(&mut self, name: &'static str, value: &str) {
+        self.settings.retain(|(known, _)| *known != name);
+        self.settings.push((name, value.to_owned()));
+    }
+
     /// The folder with the plugins, the node's name and everything else that is in fixed places on a machine.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()

@@ -26,17 +26,35 @@ const TIERED_POLICIES: [Kind; 4] = [
 impl Client {
     /// Checks references that only matter when an object is new.
     pub(super) async fn check_references_of_new(&self, resource: &Resource) -> Result<()> {
-        if let Some(tier) = resource.tier() {
-            let tier = if tier.is_empty() { "default" } else { tier };
-            if !self.tier_exists(tier).await? {
-                let rule = "there is no such tier; create it first";
-                return Err(invalid(resource, &["spec", "tier"], tier, rule));
-            }
-        }
+        self.check_tier(resource).await?;
         if let Resource::IpPool(pool) = resource {
             self.check_pool_is_free(resource, pool).await?;
         }
         self.check_references(resource).await
+    }
+
+    /// A policy that moves to a tier that is not there is refused. One that is left in such a tier can be changed
+    /// otherwise, so that it can be put right.
+    pub(super) async fn check_tier_of_changed(&self, resource: &Resource) -> Result<()> {
+        match self.check_tier(resource).await {
+            Err(error @ Error::Invalid { .. }) => match self.store.get(&Key::of(resource)).await {
+                Ok(old) if old.tier() == resource.tier() => Ok(()),
+                _ => Err(error),
+            },
+            checked => checked,
+        }
+    }
+
+    async fn check_tier(&self, resource: &Resource) -> Result<()> {
+        let Some(tier) = resource.tier() else {
+            return Ok(());
+        };
+        let tier = if tier.is_empty() { "default" } else { tier };
+        if self.tier_exists(tier).await? {
+            return Ok(());
+        }
+        let rule = "there is no such tier; create it first";
+        Err(invalid(resource, &["spec", "tier"], tier, rule))
     }
 
     async fn tier_exists(&self, tier: &str) -> Result<bool> {

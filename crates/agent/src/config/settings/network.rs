@@ -52,6 +52,10 @@ pub struct RouteConfig {
 
 /// Tunnels between nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a parameter of its own"
+)]
 pub struct EncapConfig {
     /// Whether VXLAN is used; pools decide without it.
     pub vxlan: Option<bool>,
@@ -73,6 +77,12 @@ pub struct EncapConfig {
     pub ipip_address: Option<Ipv4Addr>,
     /// MTU of the IP-in-IP device; 0 to find it out.
     pub ipip_mtu: u32,
+    /// Whether IPv4 between nodes must be encrypted.
+    pub encrypts: bool,
+    /// Whether IPv6 between nodes must be encrypted.
+    pub encrypts_v6: bool,
+    /// Whether it may go in clear text all the same, because this agent cannot encrypt. No parameter says so.
+    pub allows_cleartext: bool,
     /// Whether workloads may send VXLAN packets of their own.
     pub allow_vxlan_from_workloads: bool,
     /// Whether workloads may send IP-in-IP packets of their own.
@@ -135,6 +145,9 @@ impl EncapConfig {
             ipip: values.get("IpInIpEnabled"),
             ipip_address: values.get("IpInIpTunnelAddr"),
             ipip_mtu: values.get("IpInIpMtu"),
+            encrypts: values.get("WireguardEnabled"),
+            encrypts_v6: values.get("WireguardEnabledV6"),
+            allows_cleartext: false,
             allow_vxlan_from_workloads: values.get("AllowVXLANPacketsFromWorkloads"),
             allow_ipip_from_workloads: values.get("AllowIPIPPacketsFromWorkloads"),
         }

@@ -118,14 +118,16 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         "WireguardEnabled",
         Kind::Bool,
         "false",
-        "whether to encrypt IPv4 between nodes",
-    ),
+        "whether IPv4 between nodes must be encrypted; without --allow-cleartext there is no way to other nodes then",
+    )
+    .acted_on(),
     Parameter::new(
         "WireguardEnabledV6",
         Kind::Bool,
         "false",
-        "whether to encrypt IPv6 between nodes",
-    ),
+        "whether IPv6 between nodes must be encrypted; without --allow-cleartext there is no way to other nodes then",
+    )
+    .acted_on(),
     Parameter::new(
         "WireguardListeningPort",
         Kind::ANY_INT,

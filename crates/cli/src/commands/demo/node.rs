@@ -163,6 +163,7 @@ fn start_agent(
         status_folder: Some(status_folder()),
         mtu_file: None,
         ready_file: None,
+        allow_cleartext: false,
     })?;
     let stop = agent.stop();
     let (tell, ended) = oneshot::channel();

@@ -28,7 +28,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let mut parts = Parts::new();
     if !args.without.contains(&Part::Agent) {
         let (store, name) = (Arc::clone(client.store()), backend.name());
-        parts.start_agent(node, store, kubernetes.clone(), name, args.take_over)?;
+        parts.start_agent(node, store, kubernetes.clone(), name, args)?;
     }
     // etcd alone has no Kubernetes that could be followed.
     let has_kubeconfig = std::env::var_os("KUBECONFIG").is_some_and(|file| !file.is_empty());

@@ -11,6 +11,7 @@ use tortie_agent::Agent;
 use tortie_agent::config::from_environment;
 use tortie_store::Store;
 
+use crate::args::Up;
 use crate::commands::agent::{PARAMETER_FILE, parameter_file};
 use crate::commands::{change_logging, until_signal, variables};
 
@@ -63,8 +64,9 @@ impl Parts {
         store: Arc<dyn Store>,
         cluster: Option<kube::Client>,
         backend: &'static str,
-        take_over: bool,
+        args: &Up,
     ) -> Result<()> {
+        let (takes_over, allow_cleartext) = (args.take_over, args.allow_cleartext);
         let file = parameter_file(PARAMETER_FILE.as_ref())?;
         // Taking over is for the start: later, whoever took this machine was told to.
         let new_agent = move |take_over: bool| {
@@ -80,6 +82,7 @@ impl Parts {
                 status_folder: None,
                 mtu_file: Some(MTU_FILE.into()),
                 ready_file: Some(READY_FILE.into()),
+                allow_cleartext,
             })
         };
         let mut stopped = Box::pin(self.stopped());
@@ -87,7 +90,7 @@ impl Parts {
             let mut pause = FIRST_RESTART;
             let mut is_first = true;
             loop {
-                let agent = new_agent(take_over && is_first)?;
+                let agent = new_agent(takes_over && is_first)?;
                 let stop = agent.stop();
                 let mut thread = tokio::task::spawn_blocking(move || agent.run());
                 let outcome = tokio::select! {

@@ -50,7 +50,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     }
     if !args.without.contains(&Part::Agent) {
         let store = Arc::clone(&store) as _;
-        parts.start_agent(name, store, None, "embedded", args.take_over)?;
+        parts.start_agent(name, store, None, "embedded", args)?;
     }
     systemd::notify_ready();
     let mut out = anstream::stdout();

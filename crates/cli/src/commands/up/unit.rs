@@ -143,6 +143,9 @@ fn command(
             option("without", &part.get_name());
         }
     }
+    if args.allow_cleartext {
+        command.push("--allow-cleartext".to_owned());
+    }
     command
 }
 
