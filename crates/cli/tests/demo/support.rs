@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -47,6 +47,7 @@ pub(crate) struct Demo {
     child: Child,
     stdout: BufReader<ChildStdout>,
     seen: String,
+    machine: Machine,
     before: Traces,
     /// The network namespaces that it was seen to have.
     namespaces: BTreeSet<String>,
@@ -64,12 +65,20 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
+/// Mounts, files under `/run` and a network of the test's own, so that what is found there is the demo's and nobody
+/// else's.
+///
+/// A process holds it, and ends at the end of its input: also where the test is killed.
+struct Machine {
+    holder: Child,
+    input: Option<ChildStdin>,
+}
+
 /// What a demo could leave on the machine.
 #[derive(Debug, PartialEq, Eq)]
 struct Traces {
-    links: BTreeSet<String>,
+    links: String,
     tables: String,
-    addresses: String,
     forwarding: String,
     runtime_files: BTreeSet<PathBuf>,
     named_namespaces: usize,
@@ -88,7 +97,8 @@ impl Demo {
             is_root(),
             "these tests need root, to become others and to look everywhere"
         );
-        let before = Traces::now();
+        let machine = Machine::new();
+        let before = machine.traces();
         let folder = tempfile::tempdir().unwrap();
         let (home, program) = (folder.path().join("home"), folder.path().join("tortie"));
         fs::create_dir(&home).unwrap();
@@ -96,17 +106,18 @@ impl Demo {
         for (path, mode) in [(folder.path(), 0o755), (&program, 0o755), (&home, 0o777)] {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         }
-        let mut words = user.words();
-        words.extend(through);
-        words.push(program.to_str().unwrap());
-        let mut child = Command::new(words[0])
-            .args(&words[1..])
+        let mut child = machine
+            .command("env")
+            .arg("--chdir")
+            .arg(&home)
+            .args(user.words())
+            .args(through)
+            .arg(&program)
             .arg("demo")
             .args(arguments)
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
             .envs(["HOME", "TMPDIR", "XDG_RUNTIME_DIR"].map(|name| (name, &home)))
-            .current_dir(&home)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -117,6 +128,7 @@ impl Demo {
             child,
             stdout,
             seen: String::new(),
+            machine,
             before,
             namespaces: BTreeSet::new(),
             user,
@@ -139,7 +151,10 @@ impl Demo {
         let line = &self.seen[start..];
         if line.starts_with(|c: char| c.is_ascii_digit()) {
             let processes = processes_of(self.child.id()).into_iter();
-            self.namespaces.extend(processes.flat_map(namespaces_of));
+            let found = processes.flat_map(namespaces_of);
+            let outside = namespaces_of(self.machine.holder.id());
+            self.namespaces
+                .extend(found.filter(|found| !outside.contains(found)));
         }
         !line.is_empty()
     }
@@ -199,7 +214,7 @@ impl Demo {
             let in_use = || all_processes().into_iter().flat_map(namespaces_of);
             !in_use().any(|namespace| self.namespaces.contains(&namespace))
         });
-        assert_eq!(Traces::now(), self.before);
+        assert_eq!(self.machine.traces(), self.before);
         let home = self.folder.path().join("home");
         assert_eq!(fs::read_dir(home).unwrap().count(), 0, "files are left");
         output
@@ -220,48 +235,82 @@ impl Demo {
     }
 }
 
-impl Traces {
-    fn now() -> Self {
-        let links = fs::read_dir("/sys/class/net").unwrap();
-        let runtime = [
-            "/run/tortie",
-            "/run/calico",
-            "/var/run/calico",
-            "/run/xtables.lock",
-        ];
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        Self {
-            links: links
-                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-                .collect(),
-            tables: run("nft", &["list", "tables"]),
-            addresses: run("ip", &["-brief", "address"]),
-            forwarding: fs::read_to_string("/proc/sys/net/ipv4/ip_forward").unwrap(),
-            runtime_files: runtime
-                .into_iter()
-                .map(PathBuf::from)
-                .filter(|path| path.exists())
-                .collect(),
+impl Machine {
+    #[track_caller]
+    fn new() -> Self {
+        // Namespaces that others have given names to are unmounted here only.
+        let script =
+            "umount --all --types nsfs && mount -t tmpfs none /run && echo ready && exec cat";
+        let mut holder = Command::new("unshare")
+            .args(["--mount", "--net", "sh", "-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let stdout = holder.stdout.as_mut().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let input = holder.stdin.take();
+        Self { holder, input }
+    }
+
+    /// A program that runs there. It has the process id of what is started.
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        let holder = self.holder.id().to_string();
+        command.args(["--target", &holder, "--mount", "--net", program]);
+        command
+    }
+
+    #[track_caller]
+    fn run(&self, program: &str, arguments: &[&str]) -> String {
+        let mut command = self.command(program);
+        succeed(command.args(arguments))
+    }
+
+    #[track_caller]
+    fn traces(&self) -> Traces {
+        let holder = Path::new("/proc").join(self.holder.id().to_string());
+        let files = fs::read_dir(holder.join("root/run")).unwrap();
+        let mounts = fs::read_to_string(holder.join("mountinfo")).unwrap();
+        Traces {
+            links: self.run("ip", &["-brief", "address"]),
+            tables: self.run("nft", &["list", "tables"]),
+            forwarding: self.run("cat", &["/proc/sys/net/ipv4/ip_forward"]),
+            runtime_files: files.map(|entry| entry.unwrap().path()).collect(),
             named_namespaces: mounts.matches(" nsfs ").count(),
         }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.holder.wait();
     }
 }
 
 /// Runs a program, which must succeed.
 #[track_caller]
 pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().unwrap();
+    succeed(Command::new(program).args(arguments))
+}
+
+#[track_caller]
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(
         output.status.success(),
-        "{program} {arguments:?}: {}",
+        "{command:?}: {}",
         text(&output.stderr)
     );
     text(&output.stdout)
 }
 
 #[track_caller]
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < end, "{what}: not after {PATIENCE:?}");
@@ -290,15 +339,13 @@ fn processes_of(parent: u32) -> Vec<u32> {
     all_processes().into_iter().filter(is_of_demo).collect()
 }
 
-/// The network namespaces of a process's threads, without that of this test.
+/// The network namespaces of a process's threads.
 fn namespaces_of(process: u32) -> BTreeSet<String> {
     let name = |path: &Path| Some(fs::read_link(path).ok()?.to_str()?.to_owned());
-    let own = name(Path::new("/proc/self/ns/net"));
     let threads = fs::read_dir(format!("/proc/{process}/task"));
     threads
         .into_iter()
         .flatten()
         .filter_map(|entry| name(&entry.ok()?.path().join("ns/net")))
-        .filter(|namespace| Some(namespace) != own.as_ref())
         .collect()
 }

@@ -12,8 +12,8 @@ use tortie_testkit::net::{Dialogue, Namespace, Node};
 
 use crate::server::{NODE, Up, node};
 
-/// How soon a change has to be in force.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for a change to be in force. Mostly it takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 const PORT: u16 = 80;
 
@@ -42,7 +42,7 @@ impl Site {
 
     fn cni(&self, command: &str, name: &str, namespace: &Namespace) -> Value {
         let config = json!({
-            "cniVersion": "1.0.0", "name": "net", "type": "calico", "nodename": NODE,
+            "cniVersion": "1.0.0", "name": "net", "type": "calico", "nodename_file": self.up.node_name_file(),
             "datastore_type": "embedded", "datastore_path": self.up.file("tortie.redb"),
             "policy": {"type": "k8s"}, "kubernetes": {"kubeconfig": self.up.file("kubeconfig")},
             "ipam_lock_file": self.up.folder().join("ipam.lock"), "ipam": {"type": "calico-ipam"},

@@ -125,6 +125,11 @@ impl Up {
         self.place.folder.path()
     }
 
+    /// The file that tells the plugins the node's name.
+    pub(crate) fn node_name_file(&self) -> PathBuf {
+        self.place.node_name_file()
+    }
+
     /// `https://127.0.0.1:PORT`
     pub(crate) fn url(&self) -> String {
         let text = fs::read_to_string(self.file("kubeconfig")).unwrap();
@@ -316,7 +321,7 @@ impl Place {
             .args(["up", "--listen", &self.listen, "--node", NODE])
             .env("PATH", PATH)
             .env("HOME", self.folder.path())
-            .env("CALICO_NODENAME_FILE", self.folder.path().join("nodename"))
+            .env("CALICO_NODENAME_FILE", self.node_name_file())
             .envs(self.variables.clone());
         if self.parts == Parts::ApiServer {
             command.args(["--without", "agent", "--without", "controllers"]);
@@ -333,6 +338,10 @@ impl Place {
 
     fn data(&self) -> PathBuf {
         self.folder.path().join("data")
+    }
+
+    fn node_name_file(&self) -> PathBuf {
+        self.folder.path().join("nodename")
     }
 
     fn log(&self) -> String {

@@ -12,7 +12,8 @@ use crate::server::Up;
 pub(super) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(super) const POLICIES: &str = "/apis/projectcalico.org/v3/globalnetworkpolicies";
 
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long an answer may take. Mostly it takes milliseconds.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) fn config_map(name: &str) -> Value {
     json!({"metadata": {"name": name}, "data": {"key": "value"}})
