@@ -1,26 +1,5 @@
-//! Recordings of an engine's input: no text makes reading or playing it panic, and a line that is read is written alike.
+//! See `tortie_fuzzing::recording`.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use tortie_engine::Config;
-use tortie_engine::record::{Event, Replay};
-
-fuzz_target!(|text: &str| {
-    let mut replay = Replay::default();
-    let start = Event::Start(Config::for_node("n1"));
-    let events = text.lines().filter_map(|line| Event::from_line(line).ok());
-    for event in std::iter::once(start).chain(events) {
-        let again = Event::from_line(&event.to_line()).expect("a line that was written");
-        // Not a number is the one value that is not equal to itself, and JSON has no such number.
-        assert_eq!(again, event);
-        replay
-            .play(&event, &mut |message| drop(message))
-            .expect("a recording that has begun");
-    }
-    for event in [Event::InSync, Event::Flush] {
-        replay
-            .play(&event, &mut |message| drop(message))
-            .expect("a recording that has begun");
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tortie_fuzzing::recording::check(data));

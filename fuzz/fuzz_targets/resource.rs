@@ -1,28 +1,5 @@
-//! Any text read as a resource: never a panic, and what is accepted survives a round trip.
+//! See `tortie_fuzzing::resource`.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use serde_json::Value;
-use tortie_api::{Kind, Resource};
-
-fuzz_target!(|text: &str| {
-    let Ok(documents) = tortie_api::yaml::parse(text) else { return };
-    for document in documents {
-        for kind in Kind::ALL {
-            let mut document = document.clone();
-            if let Value::Object(fields) = &mut document {
-                fields.insert("apiVersion".to_owned(), tortie_api::API_VERSION.into());
-                fields.insert("kind".to_owned(), kind.as_str().into());
-            }
-            let _ = Resource::decode_stored(*kind, &document);
-            let Ok(mut resource) = Resource::decode_strict(&document) else { continue };
-            resource.set_defaults();
-            let is_valid = resource.validate().is_ok();
-            let again = Resource::decode_strict(&resource.to_value());
-            if is_valid {
-                assert_eq!(again.expect("a valid resource can be read again"), resource);
-            }
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tortie_fuzzing::resource::check(data));

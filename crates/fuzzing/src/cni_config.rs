@@ -1,0 +1,34 @@
+//! The network configuration, results of other plugins and arguments: no bytes make a plugin panic, and what is read is
+//! written in every version's form and read back the same.
+
+use tortie_cni::{Arguments, CniResult, CniVersion, NetworkConfig, Request};
+
+/// Checks it with these bytes, and panics if it does not hold.
+pub fn check(data: &[u8]) {
+    match NetworkConfig::parse(data) {
+        Ok(config) => {
+            assert!(config.version().is_ok());
+            let _ = config.previous_result();
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    if let Ok(value) = serde_json::from_slice(data)
+        && let Ok(result) = CniResult::parse(&value)
+    {
+        for version in CniVersion::ALL {
+            let read =
+                CniResult::parse(&result.to_json(version)).expect("what was written is read");
+            if version >= CniVersion::V1_0_0 {
+                assert_eq!(read.ips, result.ips);
+                assert_eq!(read.routes, result.routes);
+            }
+        }
+    }
+    if let Ok(text) = std::str::from_utf8(data) {
+        let _ = Arguments::parse(text);
+        let _ = Request::from_environment(|name| match name {
+            "CNI_COMMAND" => Some("ADD".to_owned()),
+            _ => Some(text.to_owned()),
+        });
+    }
+}
