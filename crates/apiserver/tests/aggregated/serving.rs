@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use kube::api::{Api as KubeApi, ApiResource, DynamicObject, PostParams, WatchEvent, WatchParams};
@@ -23,6 +23,9 @@ use tortie_store::Client;
 use tortie_store::embedded::EmbeddedStore;
 
 use crate::support::{client_of, free_address, over_tls, request, tier};
+
+/// How long to wait for what should take a second at most.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server that stands alone, in this process.
 struct Alone {
@@ -159,18 +162,13 @@ async fn watches_end_and_answers_are_finished_when_the_server_ends() {
     tiers.create(&PostParams::default(), &gold).await.unwrap();
     let event = watch.next().await.unwrap().unwrap();
     assert!(matches!(event, WatchEvent::Added(_)), "{event:?}");
-    let start = Instant::now();
     drop(alone.stop);
     // It ends, and not with an error.
     let rest = watch.next().await;
     assert!(rest.is_none(), "{rest:?}");
     drop((watch, tiers));
-    alone.serving.await.unwrap();
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        start.elapsed()
-    );
+    let ended = tokio::time::timeout(PATIENCE, alone.serving).await;
+    ended.expect("the server ends").unwrap();
     assert!(TcpStream::connect(alone.address).await.is_err());
 }
 
@@ -195,11 +193,11 @@ async fn clients_that_are_slow_or_many_hold_up_nobody() {
     let tiers = Alone::tiers(client_of(&alone.credentials.kubeconfig).await);
     let all = kube::api::ListParams::default();
     let listed = tiers.list(&all);
-    let listed = tokio::time::timeout(Duration::from_secs(10), listed).await;
+    let listed = tokio::time::timeout(PATIENCE, listed).await;
     assert!(listed.unwrap().is_ok());
     for mut silent in silent {
         // Cut off.
-        let read = tokio::time::timeout(Duration::from_secs(10), silent.read_u8()).await;
+        let read = tokio::time::timeout(PATIENCE, silent.read_u8()).await;
         assert!(read.unwrap().is_err());
     }
     drop((alone.stop, tiers));

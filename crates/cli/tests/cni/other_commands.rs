@@ -148,7 +148,7 @@ fn the_container_waits_until_its_policy_is_in_force() {
     let site = Site::new();
     let folder = site.folder.path().join("status");
     std::fs::create_dir(&folder).unwrap();
-    let changes = json!({"policy_setup_timeout_seconds": 20, "endpoint_status_dir": folder});
+    let changes = json!({"policy_setup_timeout_seconds": 200, "endpoint_status_dir": folder});
     let container = Container::of_pod("waits", "shop", "web");
     let start = Instant::now();
     thread::scope(|scope| {
@@ -157,14 +157,16 @@ fn the_container_waits_until_its_policy_is_in_force() {
             .keys("/calico/resources/v3/projectcalico.org/workloadendpoints/")
             .is_empty()
         {
-            assert!(start.elapsed() < Duration::from_secs(20));
+            assert!(start.elapsed() < Duration::from_mins(1), "no endpoint");
         }
         thread::sleep(Duration::from_millis(300));
         assert!(!added.is_finished());
         std::fs::write(folder.join("k8s shop%2Fweb eth0"), "{}").unwrap();
-        added.join().unwrap().unwrap();
+        let answer = added.join().unwrap();
+        let is_late = answer.log.contains("not in force in time");
+        assert!(!is_late, "{}", answer.log);
+        answer.unwrap();
     });
-    assert!(start.elapsed() < Duration::from_secs(20));
 
     let other = Container::of_pod("timeout", "shop", "other");
     let changes = json!({"policy_setup_timeout_seconds": 1, "endpoint_status_dir": folder});

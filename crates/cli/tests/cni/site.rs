@@ -15,7 +15,7 @@ use tortie_testkit::net::{Namespace, Node, ping};
 pub(crate) const NODE_IPV4: &str = "192.0.2.1";
 pub(crate) const NODE_IPV6: &str = "2001:db8::1";
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Pools of both families, small enough to be used up.
 pub(crate) const POOLS: &str = "\

@@ -1,7 +1,6 @@
 //! However the process ends that applied.
 
 use std::process::Command;
-use std::time::Instant;
 
 use crate::site::{AFTER, BEFORE, ROLLED_BACK, Site, until, watcher_of};
 
@@ -164,10 +163,9 @@ fn it_can_be_rolled_back_before_the_time() {
     let site = Site::embedded();
     site.apply(BEFORE);
     let before = site.resources();
+    // Longer than any test may take.
     let waiting = site.apply_with_confirm("600", AFTER);
-    let start = Instant::now();
     let output = site.run(&["confirm", "--roll-back"]);
-    assert!(start.elapsed().as_secs() < 60);
     let applied = waiting.end();
     assert_eq!(applied.code, 1, "{applied:?}");
     // One of the two tells what was done.

@@ -5,7 +5,7 @@ use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -19,8 +19,8 @@ const LEASE: Duration = Duration::from_secs(2);
 const RENEW_DEADLINE: Duration = Duration::from_millis(1400);
 const RETRY: Duration = Duration::from_millis(300);
 
-/// How much later than it should a busy machine may do something.
-const SLACK: Duration = Duration::from_millis(1500);
+/// How long to wait for what should take seconds.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn election(namespace: &str, identity: &str) -> LeaderElection {
     LeaderElection {
@@ -114,6 +114,17 @@ impl Candidates {
         );
     }
 
+    /// Waits until a candidate has ended.
+    async fn end_of(&mut self, identity: &str) -> ExitStatus {
+        let child = self.running.get_mut(identity).unwrap();
+        loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                return status;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     /// Who wrote last.
     fn leader(&self) -> Option<String> {
         let text = fs::read_to_string(&self.file).unwrap_or_default();
@@ -132,10 +143,7 @@ impl Candidates {
             if let Some(leader) = self.leader().filter(|leader| leader != than) {
                 return (leader, start.elapsed());
             }
-            assert!(
-                start.elapsed() < Duration::from_secs(20),
-                "nobody takes over from {than}"
-            );
+            assert!(start.elapsed() < PATIENCE, "nobody takes over from {than}");
             self.refill();
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -152,7 +160,7 @@ impl Drop for Candidates {
 }
 
 #[tokio::test]
-async fn there_are_never_two_leaders_and_there_is_soon_another() {
+async fn there_are_never_two_leaders_and_there_is_always_another() {
     let client = client(KubeApiServer::shared()).await;
     let folder = tempfile::tempdir().unwrap();
     let mut candidates = Candidates {
@@ -178,17 +186,8 @@ async fn there_are_never_two_leaders_and_there_is_soon_another() {
         takeovers.push(took);
         leader = next;
         candidates.signal(&stopped, "-CONT");
-        let child = candidates.running.get_mut(&stopped).unwrap();
-        let mut status = None;
-        while status.is_none() {
-            status = child.try_wait().unwrap();
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        assert_eq!(
-            status.unwrap().code(),
-            Some(3),
-            "it sees that it leads no more"
-        );
+        let code = candidates.end_of(&stopped).await.code();
+        assert_eq!(code, Some(3), "it sees that it leads no more");
         candidates.refill();
     }
     takeovers.sort();
@@ -197,15 +196,15 @@ async fn there_are_never_two_leaders_and_there_is_soon_another() {
         takeovers[0],
         takeovers[takeovers.len() - 1]
     );
-    let most = LEASE + RETRY.mul_f64(1.2) + SLACK;
-    assert!(takeovers.iter().all(|took| *took < most), "{takeovers:?}");
 
-    // Give the next one time to wait; a clean end is followed at once.
-    tokio::time::sleep(2 * RETRY).await;
+    // Who ends in order gives the lease back before.
     candidates.signal(&leader, "-TERM");
+    candidates.end_of(&leader).await;
+    let leases: Api<Lease> = Api::namespaced(client, &candidates.namespace);
+    let spec = leases.get("leader").await.unwrap().spec.unwrap();
+    assert_ne!(spec.holder_identity, Some(leader.clone()));
     let (_, took) = candidates.another(&leader).await;
     println!("takeover after a clean end: {took:?}");
-    assert!(took < RETRY.mul_f64(1.2) + SLACK, "{took:?}");
 
     let text = fs::read_to_string(&candidates.file).unwrap();
     let whole = &text[..=text.rfind('\n').unwrap()];
@@ -247,7 +246,7 @@ async fn leadership_of(
 }
 
 #[tokio::test]
-async fn a_leader_without_an_api_server_stops_in_time() {
+async fn a_leader_without_an_api_server_stops() {
     let cluster = KubeApiServer::start().unwrap();
     let client = client(&cluster).await;
     let manager = Manager::builder(client)
@@ -257,16 +256,11 @@ async fn a_leader_without_an_api_server_stops_in_time() {
     tokio::time::sleep(2 * RETRY).await;
     assert!(leadership.is_held());
     cluster.kill().unwrap();
-    let start = Instant::now();
-    let ended = running.await.unwrap();
+    // The release cannot succeed either, and is waited for a while.
+    let ended = tokio::time::timeout(PATIENCE, running).await;
+    let ended = ended.expect("it stops").unwrap();
     assert!(matches!(ended, Err(Error::LeadershipLost)), "{ended:?}");
     assert!(!leadership.is_held());
-    // The release cannot succeed either, and is waited for a while.
-    assert!(
-        start.elapsed() < RENEW_DEADLINE + Duration::from_secs(5) + SLACK,
-        "{:?}",
-        start.elapsed()
-    );
 }
 
 #[tokio::test]
