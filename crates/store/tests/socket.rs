@@ -224,7 +224,7 @@ async fn too_many_connections_are_refused_with_a_reason() {
     drop(others);
     let start = Instant::now();
     while SocketStore::connect(server.path()).await.is_err() {
-        assert!(start.elapsed() < Duration::from_secs(10));
+        assert!(start.elapsed() < Duration::from_mins(1));
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

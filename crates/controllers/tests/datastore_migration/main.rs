@@ -212,7 +212,7 @@ async fn everything_comes_to_the_newer_group_and_the_older_one_goes() {
         .unwrap();
     site.wait_for("Complete").await;
     // It ends, to start anew with the newer group; and once the request is deleted, the older definitions go.
-    tokio::time::timeout(Duration::from_secs(10), controller)
+    tokio::time::timeout(Duration::from_mins(1), controller)
         .await
         .unwrap()
         .unwrap();
