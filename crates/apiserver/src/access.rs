@@ -3,6 +3,7 @@
 pub mod delegated;
 mod identity;
 mod local;
+mod rights;
 pub mod tiers;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use axum::http::request::Parts;
 pub use self::identity::user_of_certificate;
 pub use self::local::TokenAccess;
 pub(crate) use self::local::bearer_token;
+pub use self::rights::Rights;
 
 use crate::failure::{Failure, Reason, Result};
 

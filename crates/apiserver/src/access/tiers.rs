@@ -5,14 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{Attributes, Authorize, User, forbidden};
 use crate::failure::{Failure, Reason, Result};
 use crate::options::ListOptions;
 use crate::registry::{Content, ResourceType};
-use crate::service::Guard;
 
 /// The tier of policies that name none.
 const DEFAULT: &str = "default";
@@ -88,6 +86,12 @@ impl TierAccess<'_> {
         Err(forbidden(group, resource, policy, &why))
     }
 
+    /// The same for a policy as a whole.
+    pub async fn check_policy(&self, policy: &Value) -> Result<()> {
+        let name = policy.pointer("/metadata/name").and_then(Value::as_str);
+        self.check(name.unwrap_or_default(), tier_of(policy)).await
+    }
+
     async fn may(&self, attributes: &Attributes<'_>) -> Result<bool> {
         match self.authorizer.authorize(self.user, attributes).await {
             Ok(()) => Ok(true),
@@ -127,15 +131,6 @@ impl TierAccess<'_> {
         }
         options.tiers = Some(allowed);
         Ok(())
-    }
-}
-
-#[async_trait]
-impl Guard for TierAccess<'_> {
-    async fn check(&self, policy: &Value) -> Result<()> {
-        let name = policy.pointer("/metadata/name").and_then(Value::as_str);
-        let name = name.unwrap_or_default();
-        TierAccess::check(self, name, tier_of(policy)).await
     }
 }
 

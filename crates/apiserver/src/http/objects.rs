@@ -7,14 +7,14 @@ use axum::response::Response;
 use super::accept::{Accept, View};
 use super::stream::End;
 use super::{Api, body, method_not_allowed, not_found, stream};
-use crate::access::tiers::{TierAccess, has_tiers};
-use crate::access::{Attributes, User};
+use crate::access::tiers::TierAccess;
+use crate::access::{Attributes, Rights, User};
 use crate::failure::{Failure, Reason, Result};
 use crate::options::{ListOptions, Query, WriteOptions};
 use crate::patch::Patch;
 use crate::path::Objects;
 use crate::registry::ResourceType;
-use crate::service::{Body, Deleted, Guard, Unguarded, Write};
+use crate::service::{Body, Deleted, Guard, Write};
 
 /// What a request is about, and who sent it.
 #[derive(Clone, Copy)]
@@ -52,15 +52,8 @@ impl Api {
             name: target.name.as_deref(),
         };
         self.access.authorize(user, &attributes).await?;
-        let tiers = has_tiers(of).then_some(TierAccess {
-            authorizer: &*self.access,
-            user,
-            attributes,
-        });
-        let guard: &dyn Guard = match &tiers {
-            Some(tiers) => tiers,
-            None => &Unguarded,
-        };
+        let rights = Rights::new(&*self.access, user, attributes, of);
+        let (tiers, guard): (_, &dyn Guard) = (rights.tiers(), &rights);
         let view = accept.view(query)?;
         match (verb, &target.name) {
             ("get", Some(name)) => {

@@ -10,6 +10,9 @@ use crate::failure::Result;
 pub trait Guard: Send + Sync {
     /// Fails if this object may not be touched.
     async fn check(&self, object: &Value) -> Result<()>;
+
+    /// Fails if this object may not be created by a request that would have changed it, had it been there.
+    async fn check_creation(&self, object: &Value) -> Result<()>;
 }
 
 /// Every object may be touched.
@@ -19,6 +22,10 @@ pub struct Unguarded;
 #[async_trait]
 impl Guard for Unguarded {
     async fn check(&self, _: &Value) -> Result<()> {
+        Ok(())
+    }
+
+    async fn check_creation(&self, _: &Value) -> Result<()> {
         Ok(())
     }
 }

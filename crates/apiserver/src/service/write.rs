@@ -135,6 +135,10 @@ impl Service {
                     let Body::Apply(wanted) = body else {
                         return Err(failure);
                     };
+                    // What nobody has made has no state to observe.
+                    if write.is_status {
+                        return Err(failure);
+                    }
                     match self.create_by_apply(write, name, wanted).await {
                         Err(failure)
                             if failure.reason == Reason::AlreadyExists && attempts < ATTEMPTS =>
@@ -164,6 +168,7 @@ impl Service {
         let mut wanted = wanted.clone();
         lifecycle::check_envelope(of, namespace, Some(name), &mut wanted)?;
         write.guard.check(&wanted).await?;
+        write.guard.check_creation(&wanted).await?;
         self.check_namespace(of, namespace).await?;
         let identity = new_identity();
         self.complete_applied(of, &mut wanted);

@@ -2,6 +2,7 @@
 //! etcd and the real kubectl.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod creation;
 mod direct;
 mod kubectl;
 mod protobuf;

@@ -9,7 +9,7 @@ use crate::support::{Cluster, eventually, policy, tier};
 
 const RESOURCE: &str = "networkpolicies.projectcalico.org";
 
-fn role(name: &str, user: &str, rules: &Value) -> [Value; 2] {
+pub(crate) fn role(name: &str, user: &str, rules: &Value) -> [Value; 2] {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
         "metadata": {"name": name}, "rules": rules,
@@ -27,7 +27,7 @@ fn role(name: &str, user: &str, rules: &Value) -> [Value; 2] {
     [role, binding]
 }
 
-fn rule(resource: &str, names: &[&str], verbs: &[&str]) -> Value {
+pub(crate) fn rule(resource: &str, names: &[&str], verbs: &[&str]) -> Value {
     let mut rule =
         json!({"apiGroups": ["projectcalico.org"], "resources": [resource], "verbs": verbs});
     if !names.is_empty() {

@@ -1,0 +1,5 @@
+//! A server that stands alone, asked over real connections.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod creation;
+mod support;
