@@ -22,6 +22,7 @@ pub mod names;
 pub mod net;
 mod object;
 mod problem;
+mod repeated;
 mod resource;
 pub mod scalar;
 mod schema;

@@ -7,6 +7,9 @@ use serde_json::Value;
 /// Longest rendering of a value in a message; the rest is cut.
 const MAX_SHOWN: usize = 80;
 
+/// How many problems of an object are listed: who made more will not read them, and they can be more than the object.
+const MAX_LISTED: usize = 1000;
+
 /// Where in an object a value stands, built on the stack while walking down.
 #[derive(Debug, Clone, Copy)]
 pub struct Path<'a> {
@@ -98,6 +101,9 @@ impl fmt::Display for Path<'_> {
 impl Problems {
     /// Notes a problem with a value that is there.
     pub fn add(&mut self, at: &Path<'_>, value: impl serde::Serialize, rule: impl Into<String>) {
+        if self.is_full() {
+            return;
+        }
         let value = serde_json::to_value(value).unwrap_or(Value::Null);
         self.push(at, Some(&value), rule.into(), None);
     }
@@ -114,6 +120,9 @@ impl Problems {
         rule: String,
         detail: Option<String>,
     ) {
+        if self.is_full() {
+            return;
+        }
         let problem = Problem {
             field: at.to_string(),
             value: value.map(shorten),
@@ -121,7 +130,25 @@ impl Problems {
             detail,
         };
         if !self.0.contains(&problem) {
-            self.0.push(problem);
+            self.list(problem);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() > MAX_LISTED
+    }
+
+    /// Adds a problem while there is room, and then that there are more.
+    fn list(&mut self, problem: Problem) {
+        match self.0.len() {
+            0..MAX_LISTED => self.0.push(problem),
+            MAX_LISTED => self.0.push(Problem {
+                field: String::new(),
+                value: None,
+                rule: format!("there are more problems than the {MAX_LISTED} that are listed"),
+                detail: None,
+            }),
+            _ => {}
         }
     }
 
@@ -151,7 +178,9 @@ impl Problems {
 
     /// Adds all of another list.
     pub fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
+        for problem in other.0 {
+            self.list(problem);
+        }
     }
 }
 
@@ -200,3 +229,26 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_very_many_problems_the_first_are_listed() {
+        let mut problems = Problems::default();
+        for index in 0..5_000 {
+            problems.add(&Path::ROOT.index(index), index, "must be less");
+        }
+        let mut others = Problems::default();
+        others.add(&Path::ROOT, 1, "is another");
+        problems.extend(others);
+        assert_eq!(problems.iter().count(), 1_001);
+        assert_eq!(problems.iter().next().unwrap().field, "[0]");
+        let last = problems.iter().last().unwrap();
+        assert_eq!(
+            last.to_string(),
+            "object: there are more problems than the 1000 that are listed"
+        );
+    }
+}

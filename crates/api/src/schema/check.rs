@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::{Bounds, Fields, Node, Shape, TextRules};
 use crate::net;
 use crate::problem::{Path, Problems};
+use crate::repeated::repeated;
 
 /// How much of the schema applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -316,10 +317,8 @@ fn check_list(
         problems.add(at, list, format!("must have at least {min} items"));
     }
     if is_set {
-        for (index, item) in list.iter().enumerate() {
-            if list[..index].contains(item) {
-                problems.add(&at.index(index), item, "must not be given twice");
-            }
+        for (index, item) in repeated(list) {
+            problems.add(&at.index(index), item, "must not be given twice");
         }
     }
 }

@@ -11,6 +11,7 @@ use tortie_selector::Selector;
 
 use crate::net;
 use crate::problem::{Path, Problems};
+use crate::repeated::repeated;
 use crate::validate::labels;
 
 /// A rule for one value.
@@ -217,10 +218,8 @@ impl Check {
                 }
             }
             (Self::Unique, Value::Array(list)) => {
-                for (index, item) in list.iter().enumerate() {
-                    if list[..index].contains(item) {
-                        problems.add(&at.index(index), item, "must not be given twice");
-                    }
+                for (index, item) in repeated(list) {
+                    problems.add(&at.index(index), item, "must not be given twice");
                 }
             }
             (_, Value::Number(number)) => self.apply_to_number(at, number, problems),

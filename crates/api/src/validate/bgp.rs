@@ -1,7 +1,9 @@
 //! BGP settings, peers and filters.
 
+use std::collections::HashSet;
+
 use crate::kinds::BgpConfiguration;
-use crate::kinds::bgp_configuration::{BgpConfigurationSpec, Community};
+use crate::kinds::bgp_configuration::BgpConfigurationSpec;
 use crate::kinds::bgp_filter::{
     BgpFilterAction, BgpFilterOperation, BgpFilterRuleV4, BgpFilterRuleV6, BgpFilterSpec,
 };
@@ -83,6 +85,8 @@ fn check_default_only(at: &Path<'_>, spec: &BgpConfigurationSpec, problems: &mut
 }
 
 fn check_advertisements(at: &Path<'_>, spec: &BgpConfigurationSpec, problems: &mut Problems) {
+    let defined = spec.communities.iter().map(|one| one.name.as_str());
+    let defined: HashSet<&str> = defined.collect();
     let advertisements_at = at.field("prefixAdvertisements");
     for (index, advertisement) in spec.prefix_advertisements.iter().enumerate() {
         let at = advertisements_at.index(index);
@@ -94,12 +98,11 @@ fn check_advertisements(at: &Path<'_>, spec: &BgpConfigurationSpec, problems: &m
             problems.add_missing(&communities_at, "must name at least one community");
         }
         for (index, text) in advertisement.communities.iter().enumerate() {
-            let is_defined = |community: &Community| community.name == *text;
             if looks_like_community(text) {
                 if !is_community(text) {
                     problems.add(&communities_at.index(index), text, COMMUNITY);
                 }
-            } else if !spec.communities.iter().any(is_defined) {
+            } else if !defined.contains(text.as_str()) {
                 let rule = "must be a community value or the name of one in spec.communities";
                 problems.add(&communities_at.index(index), text, rule);
             }

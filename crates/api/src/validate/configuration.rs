@@ -1,5 +1,7 @@
 //! Settings of the agent and of the controllers, and requests for node status.
 
+use std::collections::HashSet;
+
 use crate::kinds::FelixConfiguration;
 use crate::kinds::calico_node_status::CalicoNodeStatusSpec;
 use crate::kinds::felix_configuration::FelixConfigurationSpec;
@@ -196,6 +198,7 @@ pub(super) fn check_controllers(
     let at = at.field("node");
     let at = at.field("hostEndpoint");
     let templates_at = at.field("templates");
+    let mut names = HashSet::new();
     for (index, template) in host_endpoint.templates.iter().enumerate() {
         let at = templates_at.index(index);
         let name = &template.generate_name;
@@ -208,10 +211,7 @@ pub(super) fn check_controllers(
                 name,
                 format!("must be at most {MAX_NAME} characters"),
             );
-        } else if host_endpoint.templates[..index]
-            .iter()
-            .any(|other| other.generate_name == *name)
-        {
+        } else if !names.insert(name) {
             problems.add(&name_at, name, "must be unique among the templates");
         }
         if template.interface_cidrs.is_empty() && template.interface_pattern.is_empty() {

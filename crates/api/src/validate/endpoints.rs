@@ -1,5 +1,10 @@
 //! Host endpoints, workload endpoints and nodes.
 
+use std::collections::{BTreeSet, HashSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
 use crate::is_default;
 use crate::kinds::WorkloadEndpoint;
 use crate::kinds::host_endpoint::HostEndpointSpec;
@@ -87,11 +92,17 @@ fn check_workload_port(at: &Path<'_>, port: &WorkloadEndpointPort, problems: &mu
 
 /// Every address behind NAT must be one of the endpoint's own.
 fn check_nats(at: &Path<'_>, spec: &WorkloadEndpointSpec, problems: &mut Problems) {
-    let networks: Vec<_> = spec
-        .ip_networks
-        .iter()
-        .filter_map(|n| net::parse_cidr_or_ip(n))
-        .collect();
+    let networks = spec.ip_networks.iter();
+    let networks = networks.filter_map(|network| net::parse_cidr_or_ip(network));
+    let networks: HashSet<IpNet> = networks.map(net::Cidr::network).collect();
+    // There are few of these, however many networks there are.
+    let lengths: BTreeSet<u8> = networks.iter().map(IpNet::prefix_len).collect();
+    let is_own = |address: IpAddr| {
+        let mut around = lengths
+            .iter()
+            .filter_map(|length| IpNet::new(address, *length).ok());
+        around.any(|network| networks.contains(&network.trunc()))
+    };
     let nats_at = at.field("ipNATs");
     for (index, nat) in spec.ip_nats.iter().enumerate() {
         let at = nats_at.index(index);
@@ -108,10 +119,7 @@ fn check_nats(at: &Path<'_>, spec: &WorkloadEndpointSpec, problems: &mut Problem
         if internal.is_ipv4() != external.is_ipv4() {
             problems.add(&at, nat, "must have two addresses of the same IP version");
         }
-        if !networks
-            .iter()
-            .any(|network| network.network().contains(&internal.ip()))
-        {
+        if !is_own(internal.ip()) {
             problems.add(
                 &at.field("internalIP"),
                 &nat.internal_ip,

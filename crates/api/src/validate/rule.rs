@@ -3,6 +3,7 @@
 use crate::kinds::rule::{Action, EntityRule, HttpMatch, Rule};
 use crate::net;
 use crate::problem::{Path, Problems};
+use crate::repeated::repeated;
 use crate::scalar::{Port, Protocol};
 use crate::validate::labels;
 
@@ -155,10 +156,8 @@ fn check_http(at: &Path<'_>, rule: &Rule, http: &HttpMatch, problems: &mut Probl
     if rule.action != Action::Allow {
         problems.add(&at, http, "may only be set in a rule with action Allow");
     }
-    for (index, method) in http.methods.iter().enumerate() {
-        if http.methods[..index].contains(method) {
-            problems.add(&at.field("methods"), method, "must not be given twice");
-        }
+    for (_, method) in repeated(&http.methods) {
+        problems.add(&at.field("methods"), method, "must not be given twice");
     }
     let paths_at = at.field("paths");
     for (index, path) in http.paths.iter().enumerate() {
