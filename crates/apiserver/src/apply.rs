@@ -3,6 +3,7 @@
 //! A manager that applies an object owns the fields it names. What it named before and does not name any more is removed,
 //! unless somebody else owns it too; what somebody else owns with another value is a conflict, unless it is forced.
 
+mod comparison;
 mod field_set;
 mod managed;
 
@@ -11,6 +12,7 @@ pub use managed::{Manager, Operation};
 
 use serde_json::Value;
 
+use self::comparison::Comparison;
 use self::managed::{Entry, read_entries, write_entries};
 use crate::failure::{Cause, Failure, Reason, Result};
 use crate::structure::Structure;
@@ -44,17 +46,18 @@ pub fn apply(live: &Value, apply: Apply<'_>, structure: Structure) -> Result<Val
         .map(|entry| entry.fields.difference(&wanted));
     if let Some(mut dropped) = dropped {
         for entry in &entries {
-            dropped = dropped.difference(&entry.fields);
+            dropped.remove(&entry.fields);
         }
         dropped.remove_from(&mut result, structure);
     }
     field_set::merge(&mut result, apply.object, structure);
 
     // What is taken over with another value is no longer theirs; what is there with the same value is shared.
+    let mut comparison = Comparison::new(live, &result, structure);
     for entry in &mut entries {
         let taken = entry.fields.intersection(&wanted);
-        let changed = taken.differing(live, &result, structure);
-        entry.fields = entry.fields.difference(&changed);
+        let changed = comparison.differing(&taken);
+        entry.fields.remove(&changed);
     }
     entries.retain(|entry| !entry.fields.is_empty());
     let is_unchanged = before
@@ -83,7 +86,7 @@ pub fn track(old: &Value, new: &mut Value, manager: &Manager, now: &str, structu
     let removed = before.difference(&after);
     let added = after.difference(&before);
     let kept = after.intersection(&before);
-    let changed = added.union(&kept.differing(old, new, structure));
+    let changed = added.union(&Comparison::new(old, new, structure).differing(&kept));
     for entry in &mut entries {
         entry.fields = entry.fields.difference(&removed);
         if !entry.is_of(manager) {
@@ -119,9 +122,10 @@ fn check_conflicts(
     // What is merged into a field, such as no labels into labels, does not change it.
     let mut merged = live.clone();
     field_set::merge(&mut merged, apply.object, structure);
+    let mut comparison = Comparison::new(live, &merged, structure);
     for entry in entries.iter().filter(|entry| !entry.is_of(apply.manager)) {
         let shared = entry.fields.intersection(wanted);
-        let fields = shared.differing(live, &merged, structure).paths();
+        let fields = comparison.differing(&shared).paths();
         if fields.is_empty() {
             continue;
         }

@@ -17,6 +17,14 @@ const MAX_DEPTH: usize = 128;
 /// How much the copies of a JSON patch may add up to: as much as a body may hold. Each could double the object.
 const MAX_COPIED: usize = 3 << 20;
 
+/// How much the steps of a JSON patch may move about: each could do so with the whole object. Values count with their
+/// bytes, items of a list that make room or close up with [`SHIFTED`].
+const MAX_MOVED: usize = 256 << 20;
+
+/// What an item counts that makes room for another one, or closes up: a fraction of its size, because all of them are
+/// moved at once.
+const SHIFTED: usize = 2;
+
 /// A change to an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Patch {
@@ -81,19 +89,31 @@ impl Patch {
 
 /// Makes the steps of a JSON patch one by one, before each of which its size is known.
 fn make_steps(object: &mut Value, steps: &[PatchOperation]) -> Result<()> {
-    let mut copied = 0;
+    let (mut copied, mut moved) = (0, 0);
     for (number, step) in steps.iter().enumerate() {
         let (path, added) = match step {
             PatchOperation::Add(add) => (add.path.as_str(), Some(&add.value)),
             PatchOperation::Replace(replace) => (replace.path.as_str(), Some(&replace.value)),
-            PatchOperation::Move(from) => (from.path.as_str(), object.pointer(from.from.as_str())),
+            PatchOperation::Move(from) => {
+                let source = object.pointer(from.from.as_str());
+                moved += source.map_or(0, weight) + shifted(object, from.from.as_str());
+                (from.path.as_str(), source)
+            }
             PatchOperation::Copy(from) => {
                 let source = object.pointer(from.from.as_str());
                 copied += source.map_or(0, weight);
                 (from.path.as_str(), source)
             }
-            PatchOperation::Remove(_) | PatchOperation::Test(_) => ("", None),
+            PatchOperation::Remove(remove) => (remove.path.as_str(), None),
+            PatchOperation::Test(_) => ("", None),
         };
+        moved += shifted(object, path);
+        if moved > MAX_MOVED {
+            let message = format!(
+                "the operations up to number {number} move {moved} bytes about; at most {MAX_MOVED} are taken"
+            );
+            return Err(Failure::new(Reason::TooLarge, message));
+        }
         let depth = path.matches('/').count() + added.map_or(0, depth);
         if depth > MAX_DEPTH {
             let message = format!(
@@ -115,6 +135,16 @@ fn make_steps(object: &mut Value, steps: &[PatchOperation]) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// What it costs to put something into a list or to take it out, if the path leads into one.
+fn shifted(object: &Value, path: &str) -> usize {
+    let list = match path.rsplit_once('/') {
+        Some((list, place)) if place != "-" => object.pointer(list),
+        _ => None,
+    };
+    list.and_then(Value::as_array)
+        .map_or(0, |items| items.len() * SHIFTED)
 }
 
 fn depth(value: &Value) -> usize {
@@ -198,6 +228,34 @@ mod tests {
             turns.push(json!({"op": "move", "from": "/b", "path": "/a"}));
         }
         check(turns);
+    }
+
+    #[test]
+    fn steps_that_move_much_again_and_again_are_refused() {
+        let items: Vec<Value> = (0..50_000).map(Value::from).collect();
+        let object = json!({"spec": {"nets": items}});
+        let check = |turn: &Value, path: &str| {
+            let count = MAX_STEPS / turn.as_array().unwrap().len();
+            let steps: Vec<Value> = (0..count)
+                .flat_map(|_| turn.as_array().unwrap().clone())
+                .collect();
+            let refused = patch("application/json-patch+json", &Value::from(steps), &object);
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.reason, Reason::TooLarge, "{path}");
+            assert!(refused.message.contains("move"), "{refused}");
+        };
+        let there = json!({"op": "move", "from": "/spec/nets", "path": "/spec/others"});
+        let back = json!({"op": "move", "from": "/spec/others", "path": "/spec/nets"});
+        check(&json!([there, back]), "a whole list");
+        check(
+            &json!([{"op": "add", "path": "/spec/nets/0", "value": 1}]),
+            "a place in a list",
+        );
+        // As many steps at the end of a small list are none too many.
+        let small = json!({"spec": {"nets": []}});
+        let add = json!({"op": "add", "path": "/spec/nets/-", "value": 1});
+        let steps = Value::from(vec![add; MAX_STEPS]);
+        patch("application/json-patch+json", &steps, &small).unwrap();
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Sets of fields of an object, and their wire form `FieldsV1`.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
@@ -25,13 +26,13 @@ const IDENTITY: &[&[&str]] = &[
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldSet {
     /// Whether the place itself is in the set, besides what is below it.
-    is_member: bool,
-    below: BTreeMap<Step, FieldSet>,
+    pub(super) is_member: bool,
+    pub(super) below: BTreeMap<Step, FieldSet>,
 }
 
 /// One step down into an object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Step {
     Field(String),
     /// An item of a list, by the JSON text of its keys in their order.
     Item(String),
@@ -130,6 +131,19 @@ impl FieldSet {
         self.filtered(other, |here, there| here && !there, Self::difference, alone)
     }
 
+    /// Takes out what is in the other. Costs what the other holds.
+    pub fn remove(&mut self, other: &Self) {
+        self.is_member &= !other.is_member;
+        for (step, there) in &other.below {
+            if let Some(here) = self.below.get_mut(step) {
+                here.remove(there);
+                if here.is_empty() {
+                    self.below.remove(step);
+                }
+            }
+        }
+    }
+
     fn filtered(
         &self,
         other: &Self,
@@ -148,41 +162,6 @@ impl FieldSet {
             is_member: is_member(self.is_member, other.is_member),
             below: below.collect(),
         }
-    }
-
-    /// Those fields of the set whose values differ between two objects. A place with fields below it differs only if it is
-    /// in one of them alone.
-    #[must_use]
-    pub fn differing(&self, one: &Value, other: &Value, structure: Structure) -> Self {
-        self.differing_at(Some(one), Some(other), structure, &mut Vec::new())
-    }
-
-    fn differing_at(
-        &self,
-        one: Option<&Value>,
-        other: Option<&Value>,
-        structure: Structure,
-        path: &mut Vec<String>,
-    ) -> Self {
-        let mut result = Self::default();
-        for (step, below) in &self.below {
-            let is_field = descend(step, path);
-            let values = [one, other].map(|value| child(value, step, structure, path, is_field));
-            let differing = below.differing_at(values[0], values[1], structure, path);
-            if is_field {
-                path.pop();
-            }
-            if !differing.is_empty() {
-                result.below.insert(step.clone(), differing);
-            }
-        }
-        result.is_member = self.is_member
-            && if self.below.is_empty() {
-                one != other
-            } else {
-                one.is_some() != other.is_some()
-            };
-        result
     }
 
     /// Removes the fields of the set from an object, and what is empty after that.
@@ -307,14 +286,19 @@ fn merge_at(value: &mut Value, applied: &Value, structure: Structure, path: &mut
                 items.clone_from(applied);
                 return;
             }
-            for item in applied {
-                let step = step_of(item, list_type);
-                let there = items
-                    .iter_mut()
-                    .find(|there| step_of(there, list_type) == step);
-                match there {
-                    Some(there) => merge_at(there, item, structure, path),
-                    None => items.push(item.clone()),
+            let mut places: HashMap<Step, usize> = HashMap::with_capacity(items.len());
+            for (place, (step, _)) in steps(items, list_type).enumerate() {
+                places.entry(step).or_insert(place);
+            }
+            for (step, item) in steps(applied, list_type) {
+                match places.entry(step) {
+                    Entry::Occupied(place) => {
+                        merge_at(&mut items[*place.get()], item, structure, path);
+                    }
+                    Entry::Vacant(place) => {
+                        place.insert(items.len());
+                        items.push(item.clone());
+                    }
                 }
             }
         }
@@ -323,7 +307,7 @@ fn merge_at(value: &mut Value, applied: &Value, structure: Structure, path: &mut
 }
 
 /// The items of a list that can be owned one by one.
-fn steps(items: &[Value], list_type: ListType) -> impl Iterator<Item = (Step, &Value)> {
+pub(super) fn steps(items: &[Value], list_type: ListType) -> impl Iterator<Item = (Step, &Value)> {
     items
         .iter()
         .filter_map(move |item| Some((step_of(item, list_type)?, item)))
@@ -341,36 +325,6 @@ fn step_of(item: &Value, list_type: ListType) -> Option<Step> {
             let keys: Map<String, Value> = keys.collect();
             Some(Step::Item(Value::Object(keys).to_string()))
         }
-    }
-}
-
-/// Adds a field's name to the path; items of lists have the path of their list.
-fn descend(step: &Step, path: &mut Vec<String>) -> bool {
-    match step {
-        Step::Field(name) => {
-            path.push(name.clone());
-            true
-        }
-        Step::Item(_) | Step::Value(_) => false,
-    }
-}
-
-fn child<'a>(
-    value: Option<&'a Value>,
-    step: &Step,
-    structure: Structure,
-    path: &[String],
-    is_field: bool,
-) -> Option<&'a Value> {
-    match (value?, step) {
-        (Value::Object(fields), Step::Field(name)) => fields.get(name),
-        (Value::Array(items), step) if !is_field => {
-            let list_type = structure.list_type(path);
-            items
-                .iter()
-                .find(|item| step_of(item, list_type).as_ref() == Some(step))
-        }
-        _ => None,
     }
 }
 

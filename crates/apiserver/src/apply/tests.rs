@@ -161,6 +161,21 @@ fn sets_survive_the_wire() {
     assert!(container["f:ports"][keys].is_object(), "{wire}");
 }
 
+/// As many as fit into a request, by two managers: whoever compares all with all does not come to an end.
+#[test]
+fn lists_may_have_very_many_items() {
+    let pod = |image: &str| {
+        let containers =
+            (0..20_000).map(|number| json!({"name": format!("c{number}"), "image": image}));
+        json!({"spec": {"containers": containers.collect::<Value>()}})
+    };
+    let live = applied_by(&json!({"metadata": {}}), "ann", &pod("one"), false).unwrap();
+    let shared = applied_by(&live, "bob", &pod("one"), false).unwrap();
+    assert_eq!(shared["spec"], live["spec"]);
+    let refused = applied_by(&live, "bob", &pod("two"), false).unwrap_err();
+    assert_eq!(refused.details.causes.len(), 20_000);
+}
+
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![Just(json!(1)), Just(json!("x")), Just(json!(true))];
     leaf.prop_recursive(3, 24, 4, |inner| {
@@ -194,6 +209,9 @@ proptest! {
         prop_assert_eq!(&one.difference(&two).union(&one.intersection(&two)), &one);
         prop_assert!(one.difference(&one).is_empty());
         prop_assert_eq!(one.intersection(&two), two.intersection(&one));
+        let mut rest = one.clone();
+        rest.remove(&two);
+        prop_assert_eq!(rest, one.difference(&two));
         prop_assert_eq!(FieldSet::from_value(&one.to_value()), one);
     }
 }

@@ -1,5 +1,7 @@
 //! Strategic merge patches, which merge lists item by item and carry directives.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Result};
@@ -49,11 +51,12 @@ impl Merger {
         }
         if let Some(keys) = patch.get(RETAIN_KEYS) {
             let keys = list(RETAIN_KEYS, keys)?;
-            object.retain(|key, _| keys.iter().any(|kept| kept == key.as_str()));
+            let keys: HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
+            object.retain(|key, _| keys.contains(key.as_str()));
         }
         for (key, values) in patch {
             if let Some(field) = key.strip_prefix(DELETE_FROM) {
-                let values = list(key, values)?;
+                let values: HashSet<&Value> = list(key, values)?.iter().collect();
                 if let Some(Value::Array(items)) = object.get_mut(field) {
                     items.retain(|item| !values.contains(item));
                 }
@@ -112,42 +115,49 @@ impl Merger {
     }
 
     fn merge_list(&mut self, items: &mut Vec<Value>, patch: &[Value]) -> Result<()> {
-        let list_type = self.structure.list_type(&self.path);
-        let ListType::Map(keys) = list_type else {
-            if list_type == ListType::Atomic {
-                items.clear();
+        let keys = match self.structure.list_type(&self.path) {
+            ListType::Map(keys) => keys,
+            ListType::Atomic => {
+                *items = patch.to_vec();
+                return Ok(());
             }
-            for value in patch {
-                if list_type == ListType::Atomic || !items.contains(value) {
-                    items.push(value.clone());
-                }
+            ListType::Set => {
+                let there: HashSet<&Value> = items.iter().collect();
+                let mut new: HashSet<&Value> = HashSet::new();
+                let added = patch.iter();
+                let added = added.filter(|value| !there.contains(value) && new.insert(value));
+                let added: Vec<Value> = added.cloned().collect();
+                items.extend(added);
+                return Ok(());
             }
-            return Ok(());
         };
         // Strategic patches tell items apart by the first key only.
         let key = keys[0];
+        let mut list = KeyedList::new(std::mem::take(items), key);
+        let merged = self.merge_items(&mut list, patch, key);
+        *items = list.into_items();
+        merged
+    }
+
+    fn merge_items(&mut self, items: &mut KeyedList, patch: &[Value], key: &str) -> Result<()> {
         for item in patch {
             let Value::Object(change) = item else {
                 return Err(self.not_items(key));
             };
             if directive(change)? == Some(Directive::Replace) {
                 let others = patch.iter().filter(|other| *other != item);
-                *items = others.cloned().collect();
+                *items = KeyedList::new(others.cloned().collect(), key);
                 return Ok(());
             }
             let Some(name) = change.get(key) else {
                 return Err(self.not_items(key));
             };
-            let position = items.iter().position(|there| there.get(key) == Some(name));
-            match (directive(change)?, position) {
-                (Some(Directive::Delete), Some(position)) => {
-                    items.remove(position);
-                }
-                (Some(Directive::Delete), None) => {}
-                (_, Some(position)) => {
-                    self.merge_object(as_object(&mut items[position]), change)?;
-                }
-                (_, None) => items.push(Value::Object(without_directives(change))),
+            if directive(change)? == Some(Directive::Delete) {
+                items.remove(name);
+            } else if let Some(there) = items.get_mut(name) {
+                self.merge_object(as_object(there), change)?;
+            } else {
+                items.push(name, Value::Object(without_directives(change)));
             }
         }
         Ok(())
@@ -155,13 +165,15 @@ impl Merger {
 
     /// Puts items into an order. Those that it does not name follow the item that they followed before.
     fn sort(&self, items: &mut Vec<Value>, order: &[Value]) {
-        let place = |item: &Value| match self.structure.list_type(&self.path) {
-            ListType::Map(keys) => {
-                let name = item.get(keys[0]);
-                order.iter().position(|listed| listed.get(keys[0]) == name)
-            }
-            _ => order.iter().position(|listed| listed == item),
+        let key = match self.structure.list_type(&self.path) {
+            ListType::Map(keys) => Some(keys[0]),
+            _ => None,
         };
+        let mut places: HashMap<Option<&Value>, usize> = HashMap::with_capacity(order.len());
+        for (place, listed) in order.iter().enumerate() {
+            places.entry(name_of(listed, key)).or_insert(place);
+        }
+        let place = |item: &Value| places.get(&name_of(item, key)).copied();
         let mut last = None;
         let mut placed: Vec<(Option<usize>, Value)> = Vec::with_capacity(items.len());
         for item in items.drain(..) {
@@ -177,6 +189,59 @@ impl Merger {
         Failure::bad_request(format!(
             "{path}: every item of the patch must be an object with the field {key}"
         ))
+    }
+}
+
+/// A list whose items are found by their keys. Of several with one key the first counts.
+struct KeyedList {
+    /// None where one was removed.
+    items: Vec<Option<Value>>,
+    /// Where the items with a key are, the first of them last.
+    places: HashMap<Value, Vec<usize>>,
+}
+
+impl KeyedList {
+    fn new(items: Vec<Value>, key: &str) -> Self {
+        let mut places: HashMap<Value, Vec<usize>> = HashMap::with_capacity(items.len());
+        for (place, item) in items.iter().enumerate().rev() {
+            if let Some(name) = item.get(key) {
+                places.entry(name.clone()).or_default().push(place);
+            }
+        }
+        Self {
+            items: items.into_iter().map(Some).collect(),
+            places,
+        }
+    }
+
+    fn get_mut(&mut self, name: &Value) -> Option<&mut Value> {
+        let place = *self.places.get(name)?.last()?;
+        self.items.get_mut(place)?.as_mut()
+    }
+
+    fn remove(&mut self, name: &Value) {
+        if let Some(place) = self.places.get_mut(name).and_then(Vec::pop) {
+            self.items[place] = None;
+        }
+    }
+
+    /// Adds an item with a key that none has.
+    fn push(&mut self, name: &Value, item: Value) {
+        let place = self.items.len();
+        self.places.entry(name.clone()).or_default().push(place);
+        self.items.push(Some(item));
+    }
+
+    fn into_items(self) -> Vec<Value> {
+        self.items.into_iter().flatten().collect()
+    }
+}
+
+/// What tells an item from others: its key, or the item itself in lists without keys.
+fn name_of<'a>(item: &'a Value, key: Option<&str>) -> Option<&'a Value> {
+    match key {
+        Some(key) => item.get(key),
+        None => Some(item),
     }
 }
 
@@ -246,6 +311,53 @@ mod tests {
         let mut object = object.clone();
         merge(&mut object, patch, Structure::of("", "Pod")).unwrap();
         object
+    }
+
+    /// As many as fit into a request: whoever compares all with all does not come to an end.
+    #[test]
+    fn lists_may_have_very_many_items() {
+        let pod = |image: &str| {
+            let containers = (0..20_000).rev();
+            let containers =
+                containers.map(|number| json!({"name": format!("c{number}"), "image": image}));
+            let order = (0..20_000).map(|number| json!({"name": format!("c{number}")}));
+            let finalizers = (0..100_000).map(|number| json!(format!("example.com/{number}")));
+            json!({
+                "metadata": {"finalizers": finalizers.collect::<Value>()},
+                "spec": {
+                    "containers": containers.collect::<Value>(),
+                    "$setElementOrder/containers": order.collect::<Value>(),
+                },
+            })
+        };
+        let changed = merged(&merged(&json!({}), &pod("one")), &pod("two"));
+        let containers = changed["spec"]["containers"].as_array().unwrap();
+        assert_eq!(containers.len(), 20_000);
+        assert_eq!(containers[0], json!({"name": "c0", "image": "two"}));
+        let finalizers = changed["metadata"]["finalizers"].as_array().unwrap();
+        assert_eq!(finalizers.len(), 100_000);
+        let removed = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": finalizers}});
+        let emptied = merged(&changed, &removed);
+        assert_eq!(emptied["metadata"]["finalizers"], json!([]));
+    }
+
+    #[test]
+    fn of_items_with_one_key_the_first_is_meant() {
+        let pod = json!({"spec": {"containers": [
+            {"name": "a", "image": "one"},
+            {"name": "a", "image": "two"},
+        ]}});
+        let change = json!({"spec": {"containers": [
+            {"name": "a", "$patch": "delete"},
+            {"name": "a", "image": "three"},
+            {"name": "b"},
+            {"name": "b", "image": "four"},
+        ]}});
+        let expected = json!({"spec": {"containers": [
+            {"name": "a", "image": "three"},
+            {"name": "b", "image": "four"},
+        ]}});
+        assert_eq!(merged(&pod, &change), expected);
     }
 
     #[test]
