@@ -6,21 +6,24 @@ mod metrics;
 mod objects;
 mod reply;
 mod stream;
+mod work;
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use serde_json::Value;
 use tokio::sync::watch;
 
 use self::accept::Accept;
+use self::body::Sent;
 use self::metrics::{Metrics, Subject};
 use self::objects::Asked;
-use crate::access::Access;
+use crate::access::{Access, User};
 use crate::discovery::{self, Aggregation};
 use crate::failure::{Failure, Reason, Result};
 use crate::openapi;
@@ -109,7 +112,11 @@ fn verb(request: &Request) -> &'static str {
 }
 
 impl Api {
-    async fn answer_in_time(&self, target: Option<Target>, request: Request) -> Response {
+    async fn answer_in_time(
+        self: &Arc<Self>,
+        target: Option<Target>,
+        request: Request,
+    ) -> Response {
         match tokio::time::timeout(PATIENCE, self.answer(target, request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(failure)) => {
@@ -131,7 +138,11 @@ impl Api {
         registry.find(&objects.group, &objects.version, &objects.resource)
     }
 
-    async fn answer(&self, target: Option<Target>, request: Request) -> Result<Response> {
+    async fn answer(
+        self: &Arc<Self>,
+        target: Option<Target>,
+        request: Request,
+    ) -> Result<Response> {
         let target = target.ok_or_else(not_found)?;
         let (parts, body) = request.into_parts();
         refuse_impersonation(&parts.headers)?;
@@ -141,6 +152,18 @@ impl Api {
             return self.health(health).await;
         }
         let user = self.access.identify(&parts).await?;
+        let body = Sent::read(&parts.headers, body).await?;
+        let api = Arc::clone(self);
+        work::carry_out(async move { api.carry_out(&user, target, &parts, body).await }).await
+    }
+
+    async fn carry_out(
+        &self,
+        user: &User,
+        target: Target,
+        parts: &Parts,
+        body: Sent,
+    ) -> Result<Response> {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let accept = Accept::parse(&parts.headers);
         match target {
@@ -149,18 +172,18 @@ impl Api {
                 let asked = Asked {
                     of,
                     target: &objects,
-                    user: &user,
+                    user,
                     query: &query,
                     accept: &accept,
                 };
-                self.objects(asked, Request::from_parts(parts, body)).await
+                self.objects(asked, parts, body).await
             }
             other => {
                 if !matches!(parts.method, Method::GET | Method::HEAD) {
                     return Err(method_not_allowed(&parts.method));
                 }
                 let path = parts.uri.path();
-                self.access.authorize_path(&user, path).await?;
+                self.access.authorize_path(user, path).await?;
                 match other {
                     Target::Health(health) => self.health(health).await,
                     other => self.document(other, &accept, &parts.headers),

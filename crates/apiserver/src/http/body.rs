@@ -1,8 +1,7 @@
 //! What a client sends.
 
-use axum::body::Bytes;
-use axum::extract::Request;
-use axum::http::header;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, header};
 use serde_json::Value;
 
 use crate::failure::{Failure, Reason, Result};
@@ -13,23 +12,37 @@ use crate::service::DeleteOptions;
 /// The largest body that is taken, as in Kubernetes.
 const MAX_BYTES: usize = 3 << 20;
 
-/// The media type, without parameters, and the content of a body.
-pub(super) async fn read(request: Request) -> Result<(String, Bytes)> {
-    let media_type = request.headers().get(header::CONTENT_TYPE);
-    let media_type = media_type
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let media_type = media_type.split(';').next().unwrap_or_default().trim();
-    let media_type = media_type.to_ascii_lowercase();
-    let bytes = axum::body::to_bytes(request.into_body(), MAX_BYTES).await;
-    let bytes = bytes.map_err(|_| {
-        let message = format!("Request entity too large: limit is {MAX_BYTES}");
-        Failure::new(Reason::TooLarge, message)
-    })?;
-    Ok((media_type, bytes))
+/// A body as it was sent.
+#[derive(Debug, Clone)]
+pub(super) struct Sent {
+    /// Without parameters.
+    pub(super) media_type: String,
+    pub(super) bytes: Bytes,
 }
 
-/// An object in JSON, YAML or, if it is one of Kubernetes' own, protobuf.
+impl Sent {
+    /// Reads a body to its end.
+    pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Self> {
+        let media_type = headers.get(header::CONTENT_TYPE);
+        let media_type = media_type
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let media_type = media_type.split(';').next().unwrap_or_default().trim();
+        let media_type = media_type.to_ascii_lowercase();
+        let bytes = axum::body::to_bytes(body, MAX_BYTES).await;
+        let bytes = bytes.map_err(|_| {
+            let message = format!("Request entity too large: limit is {MAX_BYTES}");
+            Failure::new(Reason::TooLarge, message)
+        })?;
+        Ok(Self { media_type, bytes })
+    }
+
+    /// An object in JSON, YAML or, if it is one of Kubernetes' own, protobuf.
+    pub(super) fn object(&self) -> Result<Value> {
+        object(&self.media_type, &self.bytes)
+    }
+}
+
 pub(super) fn object(media_type: &str, bytes: &[u8]) -> Result<Value> {
     let value = match media_type {
         "" | "application/json" => serde_json::from_slice(bytes)
@@ -57,13 +70,12 @@ pub(super) fn object(media_type: &str, bytes: &[u8]) -> Result<Value> {
 }
 
 /// What a deletion asks for, in its body or its query.
-pub(super) async fn delete_options(request: Request, query: &Query) -> Result<DeleteOptions> {
+pub(super) fn delete_options(body: &Sent, query: &Query) -> Result<DeleteOptions> {
     let write = query.write_options()?;
-    let (media_type, bytes) = read(request).await?;
-    let given = if bytes.is_empty() {
+    let given = if body.bytes.is_empty() {
         Value::Null
     } else {
-        object(&media_type, &bytes)?
+        body.object()?
     };
     let text = |pointer: &str| {
         given

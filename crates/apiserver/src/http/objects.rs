@@ -1,10 +1,11 @@
 //! Requests for objects.
 
-use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::Response;
 
 use super::accept::{Accept, View};
+use super::body::Sent;
 use super::stream::End;
 use super::{Api, body, method_not_allowed, not_found, stream};
 use crate::access::tiers::TierAccess;
@@ -27,7 +28,12 @@ pub(super) struct Asked<'a> {
 }
 
 impl Api {
-    pub(super) async fn objects(&self, asked: Asked<'_>, request: Request) -> Result<Response> {
+    pub(super) async fn objects(
+        &self,
+        asked: Asked<'_>,
+        parts: &Parts,
+        body: Sent,
+    ) -> Result<Response> {
         let Asked {
             of,
             target,
@@ -41,7 +47,7 @@ impl Api {
             Some("status") if of.has_status => true,
             Some(_) => return Err(not_found()),
         };
-        let verb = verb(request.method(), target.name.is_some(), query)?;
+        let verb = verb(&parts.method, target.name.is_some(), query)?;
         let attributes = Attributes {
             verb,
             group: of.group,
@@ -94,7 +100,7 @@ impl Api {
             }
             ("deletecollection", _) => {
                 let selected = self.selected(query, of, tiers).await?;
-                let options = body::delete_options(request, query).await?;
+                let options = body::delete_options(&body, query)?;
                 let deleted = self
                     .service
                     .delete_all(of, namespace, &selected, &options)
@@ -102,7 +108,7 @@ impl Api {
                 Ok(view.deleted_all(of, &deleted))
             }
             ("delete", Some(name)) => {
-                let options = body::delete_options(request, query).await?;
+                let options = body::delete_options(&body, query)?;
                 let deleted = self
                     .service
                     .delete(of, namespace, name, &options, guard)
@@ -114,7 +120,7 @@ impl Api {
             }
             (_, name) => {
                 let options = query.write_options()?;
-                let agent = agent(request.headers());
+                let agent = agent(&parts.headers);
                 let write = Write {
                     of,
                     namespace,
@@ -123,8 +129,7 @@ impl Api {
                     agent: &agent,
                     guard,
                 };
-                self.write(write, verb, name.as_deref(), view, request)
-                    .await
+                self.write(write, verb, name.as_deref(), view, &body).await
             }
         }
     }
@@ -150,22 +155,21 @@ impl Api {
         verb: &str,
         name: Option<&str>,
         view: View,
-        request: Request,
+        sent: &Sent,
     ) -> Result<Response> {
-        let (media_type, bytes) = body::read(request).await?;
         match (verb, name) {
             ("create", None) => {
-                let object = body::object(&media_type, &bytes)?;
+                let object = sent.object()?;
                 let created = self.service.create(write, object).await?;
                 Ok(view.object(write.of, StatusCode::CREATED, &created))
             }
             ("update", Some(name)) => {
-                let body = Body::Whole(body::object(&media_type, &bytes)?);
+                let body = Body::Whole(sent.object()?);
                 let (changed, _) = self.service.change(write, name, &body).await?;
                 Ok(view.object(write.of, StatusCode::OK, &changed))
             }
             ("patch", Some(name)) => {
-                let body = patch_body(write.options, &media_type, &bytes)?;
+                let body = patch_body(write.options, sent)?;
                 let (changed, is_new) = self.service.change(write, name, &body).await?;
                 let code = if is_new {
                     StatusCode::CREATED
@@ -182,19 +186,19 @@ impl Api {
     }
 }
 
-fn patch_body(options: &WriteOptions, media_type: &str, bytes: &[u8]) -> Result<Body> {
+fn patch_body(options: &WriteOptions, sent: &Sent) -> Result<Body> {
     if !matches!(
-        media_type,
+        sent.media_type.as_str(),
         "application/apply-patch+yaml" | "application/apply-patch+json"
     ) {
-        return Ok(Body::Patch(Patch::parse(media_type, bytes)?));
+        return Ok(Body::Patch(Patch::parse(&sent.media_type, &sent.bytes)?));
     }
     if options.field_manager.is_empty() {
         return Err(Failure::bad_request(
             "fieldManager is required for apply patch: name who applies",
         ));
     }
-    let object = body::object("application/yaml", bytes)?;
+    let object = body::object("application/yaml", &sent.bytes)?;
     let managed = object.pointer("/metadata/managedFields");
     if managed.is_some_and(|managed| !managed.is_null()) {
         return Err(Failure::bad_request("metadata.managedFields must be nil"));

@@ -11,7 +11,7 @@ use tortie_api::{Kind, Resource};
 use tortie_store::{Client, Key, Precondition, Query, Revision};
 
 use self::numbers::Shapes;
-use super::{Change, Changes, Listed, Mode, Storage, What, store_failure};
+use super::{Change, Changes, Listed, Mode, Storage, What, before_writing, store_failure};
 use crate::failure::{Failure, Reason, Result};
 use crate::registry::{Content, ResourceType};
 
@@ -78,31 +78,32 @@ impl Storage for CalicoStorage {
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
         let resource = decode(of, &object, mode)?;
         let name = resource.metadata().name.clone();
-        let created = if mode.is_dry_run {
-            self.client.check_create(resource).await
-        } else {
-            self.client.create(resource).await
-        };
-        Ok(created
-            .map_err(|error| store_failure(of, &name, error))?
-            .to_value())
+        let failed = |error| store_failure(of, &name, error);
+        let checked = self.client.check_create(resource).await.map_err(failed)?;
+        if mode.is_dry_run {
+            return Ok(checked.to_value());
+        }
+        before_writing().await;
+        let created = self.client.store().create(checked).await;
+        Ok(created.map_err(failed)?.to_value())
     }
 
     async fn update(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
         let resource = decode(of, &object, mode)?;
         let name = resource.metadata().name.clone();
-        let updated = match mode {
-            Mode {
-                is_dry_run: true, ..
-            } => self.client.check_update(resource).await,
-            Mode {
-                is_status: true, ..
-            } => self.client.update_status(resource).await,
-            _ => self.client.update(resource).await,
-        };
-        Ok(updated
-            .map_err(|error| store_failure(of, &name, error))?
-            .to_value())
+        let failed = |error| store_failure(of, &name, error);
+        if mode.is_status && !mode.is_dry_run {
+            before_writing().await;
+            let updated = self.client.update_status(resource).await;
+            return Ok(updated.map_err(failed)?.to_value());
+        }
+        let checked = self.client.check_update(resource).await.map_err(failed)?;
+        if mode.is_dry_run {
+            return Ok(checked.to_value());
+        }
+        before_writing().await;
+        let updated = self.client.store().update(checked).await;
+        Ok(updated.map_err(failed)?.to_value())
     }
 
     async fn delete(&self, of: &ResourceType, object: &Value, mode: Mode) -> Result<()> {

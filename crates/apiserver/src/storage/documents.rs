@@ -5,7 +5,7 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 use tortie_store::embedded::{Document, DocumentChange, DocumentError, DocumentKey, Documents};
 
-use super::{Change, Changes, Listed, Mode, Storage, What, native, store_failure};
+use super::{Change, Changes, Listed, Mode, Storage, What, before_writing, native, store_failure};
 use crate::failure::{Failure, Reason, Result};
 use crate::registry::ResourceType;
 
@@ -49,6 +49,7 @@ impl Storage for DocumentStorage {
         if mode.is_dry_run {
             return Ok(object);
         }
+        before_writing().await;
         let stored = self.documents.create(key.clone(), encode(&object)).await;
         let revision = stored.map_err(|error| failure(of, &key.name, error))?;
         Ok(at_revision(object, revision))
@@ -61,6 +62,7 @@ impl Storage for DocumentStorage {
             return Ok(object);
         }
         let expected = revision_of(&object);
+        before_writing().await;
         let stored = self
             .documents
             .update(key.clone(), encode(&object), expected);
