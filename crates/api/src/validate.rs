@@ -14,6 +14,7 @@ use crate::problem::{Path, Problems};
 use crate::resource::Resource;
 
 pub use kubernetes::{NameRule, check_kubernetes_metadata, check_kubernetes_policy};
+pub use labels::is_qualified_name;
 pub use pool::{check_pool_change, pools_overlap};
 
 /// Notes all that is wrong with a resource beyond its schema.

@@ -4,6 +4,7 @@ mod accept;
 mod body;
 mod metrics;
 mod objects;
+mod repeated;
 mod reply;
 mod stream;
 mod work;

@@ -68,6 +68,8 @@ pub enum UnknownFields {
     /// They are refused.
     #[default]
     Refuse,
+    /// They are dropped, and the client is told of mistakes.
+    Warn,
     /// They are dropped.
     Drop,
 }
@@ -178,7 +180,8 @@ impl Query {
         }
         let unknown_fields = match self.get("fieldValidation") {
             None | Some("" | "Strict") => UnknownFields::Refuse,
-            Some("Ignore" | "Warn") => UnknownFields::Drop,
+            Some("Warn") => UnknownFields::Warn,
+            Some("Ignore") => UnknownFields::Drop,
             Some(other) => {
                 return Err(wrong(
                     "fieldValidation",
@@ -251,7 +254,7 @@ mod tests {
         let options = options.write_options().unwrap();
         assert!(options.is_dry_run && options.force);
         assert_eq!(options.field_manager, "ann");
-        assert_eq!(options.unknown_fields, UnknownFields::Drop);
+        assert_eq!(options.unknown_fields, UnknownFields::Warn);
         for query in ["dryRun=Some", "fieldManager=a%00b", "fieldValidation=Maybe"] {
             assert!(Query::parse(query).write_options().is_err(), "{query}");
         }

@@ -3,6 +3,7 @@
 mod guard;
 mod hubs;
 mod lifecycle;
+mod limits;
 mod namespaces;
 mod pages;
 mod read;

@@ -31,7 +31,7 @@ pub(crate) fn is_port_name(text: &str) -> bool {
 }
 
 /// Whether the text is `name` or `prefix/name` as label keys are.
-fn is_qualified_name(text: &str) -> bool {
+pub fn is_qualified_name(text: &str) -> bool {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),

@@ -4,6 +4,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use serde_json::Value;
 
+use super::repeated::repeated_fields;
 use crate::failure::{Failure, Reason, Result};
 use crate::options::Query;
 use crate::protobuf;
@@ -35,6 +36,15 @@ impl Sent {
             Failure::new(Reason::TooLarge, message)
         })?;
         Ok(Self { media_type, bytes })
+    }
+
+    /// The fields that it gives more than once. Readers of YAML refuse them, and protobuf has a meaning for them.
+    pub(super) fn repeated_fields(&self) -> Vec<String> {
+        match self.media_type.as_str() {
+            "" => repeated_fields(&self.bytes),
+            json if json.ends_with("json") => repeated_fields(&self.bytes),
+            _ => Vec::new(),
+        }
     }
 
     /// An object in JSON, YAML or, if it is one of Kubernetes' own, protobuf.

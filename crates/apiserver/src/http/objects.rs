@@ -7,11 +7,11 @@ use axum::response::Response;
 use super::accept::{Accept, View};
 use super::body::Sent;
 use super::stream::End;
-use super::{Api, body, method_not_allowed, not_found, stream};
+use super::{Api, body, method_not_allowed, not_found, reply, stream};
 use crate::access::tiers::TierAccess;
 use crate::access::{Attributes, Rights, User};
 use crate::failure::{Failure, Reason, Result};
-use crate::options::{ListOptions, Query, WriteOptions};
+use crate::options::{ListOptions, Query, UnknownFields, WriteOptions};
 use crate::patch::Patch;
 use crate::path::Objects;
 use crate::registry::ResourceType;
@@ -157,6 +157,31 @@ impl Api {
         view: View,
         sent: &Sent,
     ) -> Result<Response> {
+        let repeated = sent.repeated_fields();
+        let warnings = match write.options.unknown_fields {
+            _ if repeated.is_empty() => Vec::new(),
+            UnknownFields::Drop => Vec::new(),
+            UnknownFields::Warn => duplicates(&repeated),
+            UnknownFields::Refuse => {
+                let message = format!(
+                    "strict decoding error: {}",
+                    duplicates(&repeated).join(", ")
+                );
+                return Err(Failure::bad_request(message));
+            }
+        };
+        let response = self.written(write, verb, name, view, sent).await?;
+        Ok(reply::with_warnings(response, &warnings))
+    }
+
+    async fn written(
+        &self,
+        write: Write<'_>,
+        verb: &str,
+        name: Option<&str>,
+        view: View,
+        sent: &Sent,
+    ) -> Result<Response> {
         match (verb, name) {
             ("create", None) => {
                 let object = sent.object()?;
@@ -184,6 +209,14 @@ impl Api {
             )),
         }
     }
+}
+
+/// What is said of fields that are given more than once, in Kubernetes' words.
+fn duplicates(repeated: &[String]) -> Vec<String> {
+    let texts = repeated.iter();
+    texts
+        .map(|field| format!("duplicate field {field:?}"))
+        .collect()
 }
 
 fn patch_body(options: &WriteOptions, sent: &Sent) -> Result<Body> {

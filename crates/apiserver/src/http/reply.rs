@@ -48,6 +48,18 @@ pub(super) fn failure(failure: &Failure) -> Response {
     response
 }
 
+/// An answer that also tells of mistakes which were put up with.
+pub(super) fn with_warnings(mut response: Response, warnings: &[String]) -> Response {
+    for warning in warnings {
+        let text = warning.escape_default().collect::<String>();
+        // Escaped, it has no character that a header cannot hold.
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+    response
+}
+
 /// All resources of all groups at once.
 pub(super) fn aggregated(document: &Value, aggregation: Aggregation) -> Response {
     let mut response = json(StatusCode::OK, document);

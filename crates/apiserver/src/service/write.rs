@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::lifecycle::{self, Identity};
-use super::{Guard, Service, Unguarded, manager};
+use super::{Guard, Service, Unguarded, limits, manager};
 use crate::apply::{self, Apply, Operation};
 use crate::failure::{Failure, Reason, Result};
 use crate::options::{ListOptions, UnknownFields, WriteOptions};
@@ -67,7 +67,7 @@ impl Write<'_> {
     fn mode(&self) -> Mode {
         Mode {
             is_dry_run: self.options.is_dry_run,
-            drops_unknown_fields: self.options.unknown_fields == UnknownFields::Drop,
+            drops_unknown_fields: self.options.unknown_fields != UnknownFields::Refuse,
             is_status: self.is_status,
         }
     }
@@ -107,6 +107,7 @@ impl Service {
     }
 
     async fn store_new(&self, write: Write<'_>, object: Value) -> Result<Value> {
+        limits::check(write.of, &object)?;
         if write.options.is_dry_run {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             let namespace = write.namespace.unwrap_or_default();
@@ -240,6 +241,7 @@ impl Service {
             }
             return Ok(new);
         }
+        limits::check(of, &new)?;
         self.storage.update(of, new, mode).await
     }
 

@@ -3,4 +3,5 @@
 
 mod creation;
 mod heavy;
+mod limits;
 mod support;
