@@ -102,6 +102,12 @@ impl User {
         self.groups.iter().any(|group| group == ADMINISTRATORS)
     }
 
+    /// Whether this one has shown who it is.
+    pub fn is_authenticated(&self) -> bool {
+        let mut groups = self.groups.iter();
+        self.is_administrator() || groups.any(|group| group == AUTHENTICATED)
+    }
+
     /// The same, in the group of all who have shown who they are.
     #[must_use]
     pub fn authenticated(mut self) -> Self {

@@ -78,7 +78,7 @@ impl Default for Settings {
                 port: 443,
             },
             registers: true,
-            limits: Limits::default(),
+            limits: crate::server::limits(),
         }
     }
 }

@@ -3,8 +3,9 @@
 pub mod certificates;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
 use rustix::net::{RecvFlags, recv};
@@ -75,6 +76,17 @@ impl Listener {
     }
 }
 
+/// How long a client may be idle that has not shown who it is: long enough for several questions about health.
+const UNKNOWN_IDLE: Duration = Duration::from_secs(10);
+
+/// What clients of an API server may take.
+pub fn limits() -> Limits {
+    Limits {
+        unknown_idle: Some(UNKNOWN_IDLE),
+        ..Limits::default()
+    }
+}
+
 /// Serves until `shutdown`. Watches end then, and other requests that are under way are answered.
 pub async fn serve(
     api: Arc<Api>,
@@ -123,6 +135,10 @@ impl Incoming for LocalListener {
 
     async fn accept(&self) -> io::Result<UnixStream> {
         Ok(self.0.accept().await?.0)
+    }
+
+    fn address(_: &UnixStream) -> Option<IpAddr> {
+        None
     }
 
     async fn establish(&self, io: UnixStream) -> io::Result<Established<UnixStream>> {

@@ -11,9 +11,10 @@ mod authorities;
 mod certificate;
 mod http;
 mod peer;
+mod places;
 
 pub use self::acceptor::{Acceptor, Clients, TlsListener};
 pub use self::authorities::Authorities;
 pub use self::certificate::Certificate;
-pub use self::http::{Established, Incoming, Limits, Protocol, serve};
+pub use self::http::{Established, Identified, Incoming, Limits, Protocol, serve};
 pub use self::peer::Peer;

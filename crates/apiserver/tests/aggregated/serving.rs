@@ -203,3 +203,83 @@ async fn clients_that_are_slow_or_many_hold_up_nobody() {
     drop((alone.stop, tiers));
     alone.serving.await.unwrap();
 }
+
+/// Each has its connection, and keeps it.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_nobody_knows_give_way_to_others() {
+    let limits = Limits {
+        connections: 4,
+        ..Limits::default()
+    };
+    let alone = Alone::start(limits).await;
+    let health = || {
+        axum::http::Request::get("/healthz")
+            .body(Vec::new())
+            .unwrap()
+    };
+    let mut strangers = Vec::new();
+    for _ in 0..8 {
+        let mut config = kube::Config::new(format!("https://{}", alone.address).parse().unwrap());
+        let pem = alone.credentials.read_authority().unwrap();
+        let (_, pem) = x509_parser::pem::parse_x509_pem(pem.as_bytes()).unwrap();
+        config.root_cert = Some(vec![pem.contents]);
+        let client = kube::Client::try_from(config).unwrap();
+        let answer = tokio::time::timeout(Duration::from_secs(10), client.request_text(health()));
+        assert_eq!(answer.await.unwrap().unwrap(), "ok");
+        strangers.push(client);
+    }
+    let tiers = Alone::tiers(client_of(&alone.credentials.kubeconfig).await);
+    let all = kube::api::ListParams::default();
+    let mut watch = tiers
+        .watch(&WatchParams::default(), "0")
+        .await
+        .unwrap()
+        .boxed();
+    // More strangers do not end what is known.
+    for client in strangers {
+        let answer = tokio::time::timeout(Duration::from_secs(10), client.request_text(health()));
+        assert_eq!(answer.await.unwrap().unwrap(), "ok");
+    }
+    let gold = serde_json::from_value(tier("gold")).unwrap();
+    tiers.create(&PostParams::default(), &gold).await.unwrap();
+    let added = tokio::time::timeout(Duration::from_secs(10), async {
+        loop {
+            match watch.next().await.unwrap().unwrap() {
+                WatchEvent::Added(object) if object.metadata.name.as_deref() == Some("gold") => {
+                    break;
+                }
+                _ => {}
+            }
+        }
+    });
+    added.await.unwrap();
+    assert!(tiers.list(&all).await.is_ok());
+}
+
+/// A client that has not shown who it is may not be idle for long; one that has may.
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_that_say_nothing_are_sent_away() {
+    let limits = Limits {
+        unknown_idle: Some(Duration::from_millis(300)),
+        ..Limits::default()
+    };
+    let alone = Alone::start(limits).await;
+    let tiers = Alone::tiers(client_of(&alone.credentials.kubeconfig).await);
+    let mut watch = tiers
+        .watch(&WatchParams::default(), "0")
+        .await
+        .unwrap()
+        .boxed();
+    let authority = alone.folder.path().join("pki/ca.crt");
+    // Without a wish to close: the server does.
+    let text = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let address = alone.address;
+    let answer = tokio::task::spawn_blocking(move || over_tls(&authority, address, text, &[]));
+    let answer = tokio::time::timeout(Duration::from_secs(10), answer);
+    let answer = answer.await.unwrap().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    let gold = serde_json::from_value(tier("gold")).unwrap();
+    tiers.create(&PostParams::default(), &gold).await.unwrap();
+    let next = tokio::time::timeout(Duration::from_secs(10), watch.next());
+    assert!(next.await.unwrap().unwrap().is_ok());
+}

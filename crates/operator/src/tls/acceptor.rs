@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
@@ -143,6 +143,11 @@ impl Incoming for TlsListener {
 
     async fn accept(&self) -> io::Result<Self::Raw> {
         self.tcp.accept().await
+    }
+
+    fn address((_, address): &Self::Raw) -> Option<IpAddr> {
+        // One of IPv4 looks the same on a socket of both versions.
+        Some(address.ip().to_canonical())
     }
 
     async fn establish(&self, (stream, address): Self::Raw) -> io::Result<Established<Self::Io>> {

@@ -1,8 +1,9 @@
 //! HTTP/1.1 and HTTP/2 on connections, however they came about, with limits.
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -13,10 +14,12 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::Peer;
+use super::places::{Place, Places};
 
 /// How many requests a client may have under way on one connection.
 const MOST_STREAMS: u32 = 250;
@@ -30,8 +33,11 @@ const PING_PATIENCE: Duration = Duration::from_secs(20);
 /// What clients may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// How many may be connected at a time. Others wait.
+    /// How many may be connected over the network at a time. When these are taken, the oldest that have not shown who they
+    /// are give way. Processes of this machine that come through a socket always get in.
     pub connections: usize,
+    /// How long a client may be idle that has not shown who it is. No limit where clients never do.
+    pub unknown_idle: Option<Duration>,
     /// How long agreeing on keys may take.
     pub handshake: Duration,
     /// How long the headers of a request may take; also how long a connection of HTTP/1.1 may be idle.
@@ -46,6 +52,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 4096,
+            unknown_idle: None,
             handshake: Duration::from_secs(10),
             header_time: Duration::from_mins(1),
             header_bytes: 128 << 10,
@@ -53,6 +60,10 @@ impl Default for Limits {
         }
     }
 }
+
+/// Says of an answer, as an extension of it, that the client has shown who it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Identified;
 
 /// A connection that is ready for HTTP.
 #[derive(Debug)]
@@ -86,6 +97,9 @@ pub trait Incoming: Send + Sync + 'static {
     /// Waits for the next client.
     fn accept(&self) -> impl Future<Output = io::Result<Self::Raw>> + Send;
 
+    /// Where it is, if it comes over the network.
+    fn address(raw: &Self::Raw) -> Option<IpAddr>;
+
     /// Agrees with it on what is needed before requests are sent.
     fn establish(
         &self,
@@ -103,35 +117,35 @@ pub async fn serve<I: Incoming>(
 ) {
     let incoming = Arc::new(incoming);
     let builder = builder(limits);
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(limits.connections);
     let graceful = GracefulShutdown::new();
     // Dropped with this future, and with them all connections.
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
-        let next = async {
-            let place = Arc::clone(&places).acquire_owned().await;
-            (place, incoming.accept().await)
-        };
-        let (place, raw) = tokio::select! {
+        let raw = tokio::select! {
             () = &mut shutdown => break,
-            next = next => next,
+            raw = incoming.accept() => raw,
         };
         while connections.try_join_next().is_some() {}
-        let (Ok(place), raw) = (place, raw) else {
-            break;
-        };
         match raw {
             Ok(raw) => {
+                let place = match I::address(&raw) {
+                    None => None,
+                    Some(address) => match places.enter(address) {
+                        None => continue,
+                        place => place,
+                    },
+                };
                 let connection = Connection {
                     incoming: Arc::clone(&incoming),
                     builder: builder.clone(),
                     router: router.clone(),
                     handshake: limits.handshake,
                     watcher: graceful.watcher(),
-                    place,
+                    unknown_idle: limits.unknown_idle,
                 };
-                connections.spawn(connection.run(raw));
+                connections.spawn(connection.run_in(place, raw));
             }
             Err(error) => {
                 // Mostly a lack of file descriptors, which passes.
@@ -173,11 +187,31 @@ struct Connection<I> {
     router: Router,
     handshake: Duration,
     watcher: Watcher,
-    place: OwnedSemaphorePermit,
+    unknown_idle: Option<Duration>,
+}
+
+/// What a connection is doing.
+struct Activity {
+    /// Requests without an answer.
+    under_way: usize,
+    /// Since when nothing happens.
+    since: Instant,
 }
 
 impl<I: Incoming> Connection<I> {
-    async fn run(self, raw: I::Raw) {
+    /// Serves a client in its place, if it needs one, until it leaves or has to.
+    async fn run_in(self, place: Option<(Place, oneshot::Receiver<()>)>, raw: I::Raw) {
+        let Some((place, cut)) = place else {
+            return self.run(None, raw).await;
+        };
+        tokio::select! {
+            () = self.run(Some(place), raw) => {}
+            // Not told to those who are known.
+            Ok(()) = cut => tracing::debug!("A client that has not shown who it is gave way to others"),
+        }
+    }
+
+    async fn run(self, place: Option<Place>, raw: I::Raw) {
         let established = self.incoming.establish(raw);
         let Established { io, peer, protocol } =
             match tokio::time::timeout(self.handshake, established).await {
@@ -192,16 +226,86 @@ impl<I: Incoming> Connection<I> {
             Protocol::Http2 => self.builder.http2_only(),
             Protocol::Either => self.builder,
         };
+        // What it shows when keys are agreed on was checked then.
+        if let (Some(place), Some(_)) = (&place, peer.certificate()) {
+            place.set_known();
+        }
+        let place = Arc::new(place);
+        let activity = Arc::new(Mutex::new(Activity {
+            under_way: 0,
+            since: Instant::now(),
+        }));
         let router = TowerToHyperService::new(self.router);
+        let (seat, doing) = (Arc::clone(&place), Arc::clone(&activity));
         let service =
             hyper::service::service_fn(move |mut request: hyper::Request<IncomingBody>| {
                 request.extensions_mut().insert(peer.clone());
-                router.call(request)
+                let under_way = UnderWay::new(&doing);
+                let (seat, answer) = (Arc::clone(&seat), router.call(request));
+                async move {
+                    let answer = answer.await?;
+                    if let (Some(place), Some(_)) =
+                        (seat.as_ref(), answer.extensions().get::<Identified>())
+                    {
+                        place.set_known();
+                    }
+                    drop(under_way);
+                    Ok::<_, std::convert::Infallible>(answer)
+                }
             });
         let connection = builder.serve_connection(TokioIo::new(io), service);
-        if let Err(error) = self.watcher.watch(connection).await {
-            tracing::debug!(%error, "A connection ended early");
+        let idle = async {
+            match (self.unknown_idle, place.as_ref()) {
+                (Some(longest), Some(place)) => idle(&activity, longest, place).await,
+                _ => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            ended = self.watcher.watch(connection) => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "A connection ended early");
+                }
+            }
+            () = idle => tracing::debug!("A client that has not shown who it is said nothing for too long"),
         }
-        drop(self.place);
+    }
+}
+
+/// Ends when a client that has not shown who it is has been idle for so long.
+async fn idle(activity: &Mutex<Activity>, longest: Duration, place: &Place) {
+    loop {
+        let end = {
+            let activity = activity.lock().unwrap_or_else(PoisonError::into_inner);
+            let since = match activity.under_way {
+                0 => activity.since,
+                _ => Instant::now(),
+            };
+            since + longest
+        };
+        if end <= Instant::now() && !place.known() {
+            return;
+        }
+        let next = end.max(Instant::now() + longest / 4);
+        tokio::time::sleep_until(next).await;
+    }
+}
+
+/// A request without an answer.
+struct UnderWay(Arc<Mutex<Activity>>);
+
+impl UnderWay {
+    fn new(activity: &Arc<Mutex<Activity>>) -> Self {
+        let mut doing = activity.lock().unwrap_or_else(PoisonError::into_inner);
+        doing.under_way += 1;
+        drop(doing);
+        Self(Arc::clone(activity))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut doing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        doing.under_way -= 1;
+        doing.since = Instant::now();
     }
 }

@@ -11,7 +11,7 @@ use tortie_apiserver::http::Api;
 use tortie_apiserver::server::certificates::{self, Credentials, Purpose};
 use tortie_apiserver::server::{self, Listener};
 use tortie_apiserver::standalone;
-use tortie_operator::tls::{Authorities, Certificate, Clients, Limits};
+use tortie_operator::tls::{Authorities, Certificate, Clients};
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::{Client, Store, socket};
 
@@ -94,7 +94,7 @@ async fn serve(
     let stopped = parts.stopped();
     parts.start("API server", async move {
         let listeners = vec![listener, Listener::Socket(local)];
-        let limits = Limits::default();
+        let limits = server::limits();
         tokio::select! {
             () = server::serve(api, listeners, &limits, stopped) => {}
             () = certificates::follow(purpose) => {}
