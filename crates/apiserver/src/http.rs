@@ -1,7 +1,9 @@
 //! The API over HTTP: from a request to an answer.
 
 mod accept;
+mod admission;
 mod body;
+mod list;
 mod metrics;
 mod objects;
 mod repeated;
@@ -19,8 +21,11 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use serde_json::Value;
 use tokio::sync::watch;
+use tortie_operator::tls::Identified;
 
 use self::accept::Accept;
+use self::admission::Admission;
+pub use self::admission::Places;
 use self::body::Sent;
 use self::metrics::{Metrics, Subject};
 use self::objects::Asked;
@@ -42,6 +47,7 @@ pub struct Api {
     access: Arc<dyn Access>,
     documents: Documents,
     metrics: Metrics,
+    admission: Admission,
     /// Whether watches have to end, because the server does.
     closing: watch::Sender<bool>,
 }
@@ -56,11 +62,21 @@ struct Documents {
 impl Api {
     /// Serves objects to those who may have them.
     pub fn new(service: Arc<Service>, access: Arc<dyn Access>) -> Arc<Self> {
+        Self::with_places(service, access, Places::default())
+    }
+
+    /// The same, with so many requests at a time.
+    pub fn with_places(
+        service: Arc<Service>,
+        access: Arc<dyn Access>,
+        places: Places,
+    ) -> Arc<Self> {
         Arc::new(Self {
             service,
             access,
             documents: Documents::default(),
             metrics: Metrics::new(),
+            admission: Admission::new(places),
             closing: watch::Sender::new(false),
         })
     }
@@ -120,12 +136,7 @@ impl Api {
     ) -> Response {
         match tokio::time::timeout(PATIENCE, self.answer(target, request)).await {
             Ok(Ok(response)) => response,
-            Ok(Err(failure)) => {
-                if failure.reason == Reason::Internal {
-                    tracing::error!(error = %failure, "A request failed");
-                }
-                reply::failure(&failure)
-            }
+            Ok(Err(failure)) => refusal(&failure),
             Err(_) => {
                 let message = "the request took too long";
                 reply::failure(&Failure::new(Reason::Timeout, message))
@@ -153,9 +164,19 @@ impl Api {
             return self.health(health).await;
         }
         let user = self.access.identify(&parts).await?;
+        let place = self.admission.enter(&user, &parts.method)?;
         let body = Sent::read(&parts.headers, body).await?;
         let api = Arc::clone(self);
-        work::carry_out(async move { api.carry_out(&user, target, &parts, body).await }).await
+        let is_known = user.is_authenticated();
+        let answer = work::carry_out(async move {
+            let _place = place;
+            api.carry_out(&user, target, &parts, body).await
+        });
+        let mut response = answer.await.unwrap_or_else(|failure| refusal(&failure));
+        if is_known {
+            response.extensions_mut().insert(Identified);
+        }
+        Ok(response)
     }
 
     async fn carry_out(
@@ -245,6 +266,13 @@ impl Api {
         };
         Ok(reply::json(StatusCode::OK, &found.ok_or_else(not_found)?))
     }
+}
+
+fn refusal(failure: &Failure) -> Response {
+    if failure.reason == Reason::Internal {
+        tracing::error!(error = %failure, "A request failed");
+    }
+    reply::failure(failure)
 }
 
 /// To carry out a request with more rights than its sender meant to use would be wrong.

@@ -130,6 +130,21 @@ impl Hub {
         (objects, state.position(next, revision, namespace))
     }
 
+    /// An object that was read elsewhere: the one that the hub has, if it is in the same state, so that there is one copy
+    /// for all who read it.
+    pub fn share(&self, object: Value) -> Arc<Value> {
+        let id = id_of(&object);
+        let known = self.lock().objects.get(&id).cloned();
+        let revision = |object: &Value| {
+            let revision = object.pointer("/metadata/resourceVersion");
+            revision.and_then(Value::as_str).map(str::to_owned)
+        };
+        match known {
+            Some(known) if revision(&known) == revision(&object) => known,
+            _ => Arc::new(object),
+        }
+    }
+
     /// Waits for changes after a position and moves it. At most `most` come at once.
     pub async fn next(&self, position: &mut Position, most: usize) -> Result<Vec<Arc<HubEvent>>> {
         let changed = Arc::clone(&position.changed);

@@ -7,6 +7,7 @@ mod limits;
 mod namespaces;
 mod pages;
 mod read;
+mod shared_read;
 mod watch;
 mod write;
 
@@ -26,14 +27,19 @@ pub use self::guard::{Guard, Unguarded};
 use self::hubs::Hubs;
 use self::pages::Pages;
 pub use self::read::Page;
+use self::shared_read::SharedReads;
 pub use self::watch::{WatchEvent, WatchKind, Watching};
 pub use self::write::{Body, DeleteOptions, Deleted, Write};
+
+/// The name of an object that is asked for to see whether an answer comes; that there is none is one.
+const PROBE: &str = "readiness-probe";
 
 /// Objects, and what can be done with them.
 pub struct Service {
     registry: Registry,
     storage: Arc<dyn Storage>,
     hubs: Hubs,
+    reads: SharedReads,
     pages: Pages,
 }
 
@@ -44,6 +50,7 @@ impl Service {
             registry,
             storage,
             hubs: Hubs::default(),
+            reads: SharedReads::default(),
             pages: Pages::default(),
         })
     }
@@ -56,9 +63,13 @@ impl Service {
     /// Fails if objects cannot be read or written.
     pub async fn check_ready(&self) -> Result<()> {
         self.storage.check_health().await?;
-        match self.registry.types().first() {
-            Some(of) => self.storage.list(of, None).await.map(drop),
-            None => Ok(()),
+        let Some(of) = self.registry.types().first() else {
+            return Ok(());
+        };
+        let namespace = if of.is_namespaced { "default" } else { "" };
+        match self.storage.get(of, namespace, PROBE).await {
+            Err(failure) if failure.reason != Reason::NotFound => Err(failure),
+            _ => Ok(()),
         }
     }
 

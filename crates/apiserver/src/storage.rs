@@ -31,8 +31,22 @@ pub trait Storage: Send + Sync {
     /// Reads one object.
     async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value>;
 
+    /// Reads all objects of a type, in order of namespace and name, and gives them away one by one: all of them may be more
+    /// than should be in memory. Gives the revision of the state that they show. After a failure, they were only a part.
+    async fn list_each(
+        &self,
+        of: &ResourceType,
+        namespace: Option<&str>,
+        take: &mut (dyn FnMut(Value) + Send),
+    ) -> Result<u64>;
+
     /// Reads all objects of a type, in order of namespace and name.
-    async fn list(&self, of: &ResourceType, namespace: Option<&str>) -> Result<Listed>;
+    async fn list(&self, of: &ResourceType, namespace: Option<&str>) -> Result<Listed> {
+        let mut items = Vec::new();
+        let mut take = |object| items.push(object);
+        let revision = self.list_each(of, namespace, &mut take).await?;
+        Ok(Listed { items, revision })
+    }
 
     /// Stores a new object.
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value>;

@@ -46,7 +46,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
+use futures::StreamExt as _;
+use futures::stream::{self, BoxStream};
 use tokio::sync::{mpsc, oneshot};
 use tortie_api::{Kind, Resource};
 
@@ -66,6 +67,9 @@ use crate::{default_profile, json};
 /// How many writes may wait for the writer; more wait in their tasks. Several full batches, so that
 /// the writer never starves, and few enough to bound the memory they hold.
 const QUEUE_LENGTH: usize = 4 * writer::MAX_BATCH;
+
+/// How many bytes of objects a part of a list has, unless one object alone has more.
+const PART_BYTES: usize = 1 << 20;
 
 /// A datastore in one file.
 ///
@@ -277,6 +281,31 @@ impl Store for EmbeddedStore {
                 Ok(list)
             })
             .await
+    }
+
+    fn list_in_parts(&self, query: &Query) -> BoxStream<'_, Result<List>> {
+        // The default profile, which the file does not hold, has its place among the others.
+        if query.kind == Kind::Profile {
+            let query = query.clone();
+            return stream::once(async move { self.list(&query).await }).boxed();
+        }
+        let (parts, receiver) = mpsc::channel(1);
+        let (shared, query) = (Arc::clone(&self.inner.shared), query.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            let take = |part| parts.blocking_send(part).is_ok();
+            shared.file.list_in_parts(&query, PART_BYTES, take)
+        });
+        let parts = stream::unfold((receiver, Some(reading)), async |(mut parts, reading)| {
+            if let Some(part) = parts.recv().await {
+                return Some((Ok(part), (parts, reading)));
+            }
+            // Only now is it known whether those were all.
+            let read = reading?.await;
+            let read = read.map_err(|error| Error::other("a read of the store did not end", error));
+            let error = read.and_then(|read| read).err()?;
+            Some((Err(error), (parts, None)))
+        });
+        parts.boxed()
     }
 
     async fn create(&self, mut resource: Resource) -> Result<Resource> {

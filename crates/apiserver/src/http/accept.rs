@@ -1,11 +1,13 @@
 //! What a client accepts, and objects in that form.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::reply;
+use super::{list, reply};
 use crate::failure::{Failure, Reason, Result};
 use crate::openapi;
 use crate::options::Query;
@@ -139,7 +141,10 @@ impl Range {
 impl View {
     /// One object.
     pub(super) fn object(self, of: &ResourceType, code: StatusCode, object: &Value) -> Response {
-        reply::json(code, &self.render(of, object))
+        match self {
+            Self::Whole => reply::json(code, object),
+            _ => reply::json(code, &self.render(of, object)),
+        }
     }
 
     /// One object in this form.
@@ -165,42 +170,6 @@ impl View {
         }
     }
 
-    /// A page of a list.
-    pub(super) fn list(self, of: &ResourceType, page: &Page) -> Response {
-        let mut metadata = json!({"resourceVersion": page.revision.to_string()});
-        if !page.continuation.is_empty() {
-            metadata["continue"] = json!(page.continuation);
-        }
-        if let Some(remaining) = page.remaining {
-            metadata["remainingItemCount"] = json!(remaining);
-        }
-        let list = match self {
-            Self::Whole => json!({
-                "kind": format!("{}List", of.kind),
-                "apiVersion": of.api_version(),
-                "metadata": metadata,
-                "items": page.items,
-            }),
-            Self::Metadata(version) => {
-                let items: Vec<Value> = page
-                    .items
-                    .iter()
-                    .map(|item| table::partial(item, version))
-                    .collect();
-                json!({
-                    "kind": "PartialObjectMetadataList",
-                    "apiVersion": format!("meta.k8s.io/{}", version.as_str()),
-                    "metadata": metadata,
-                    "items": items,
-                })
-            }
-            Self::Table(options) => {
-                table::table(of, &page.items, &metadata, options, Timestamp::now())
-            }
-        };
-        reply::json(StatusCode::OK, &list)
-    }
-
     /// That an object is gone.
     pub(super) fn gone(of: &ResourceType, name: &str, object: &Value) -> Response {
         let status = json!({
@@ -219,9 +188,9 @@ impl View {
     }
 
     /// All objects that were deleted.
-    pub(super) fn deleted_all(self, of: &ResourceType, deleted: &[Deleted]) -> Response {
-        let items = deleted.iter().map(|deleted| match deleted {
-            Deleted::Gone(object) | Deleted::Marked(object) => object.clone(),
+    pub(super) fn deleted_all(self, of: &ResourceType, deleted: Vec<Deleted>) -> Response {
+        let items = deleted.into_iter().map(|deleted| match deleted {
+            Deleted::Gone(object) | Deleted::Marked(object) => Arc::new(object),
         });
         let page = Page {
             items: items.collect(),
@@ -229,6 +198,6 @@ impl View {
             continuation: String::new(),
             remaining: None,
         };
-        self.list(of, &page)
+        list::response(self, of, page)
     }
 }

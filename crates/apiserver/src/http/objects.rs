@@ -7,7 +7,7 @@ use axum::response::Response;
 use super::accept::{Accept, View};
 use super::body::Sent;
 use super::stream::End;
-use super::{Api, body, method_not_allowed, not_found, reply, stream};
+use super::{Api, body, list, method_not_allowed, not_found, reply, stream};
 use crate::access::tiers::TierAccess;
 use crate::access::{Attributes, Rights, User};
 use crate::failure::{Failure, Reason, Result};
@@ -95,8 +95,8 @@ impl Api {
             }
             ("list", _) => {
                 let options = self.selected(query, of, tiers).await?;
-                let page = self.service.list(of, namespace, &options).await?;
-                Ok(view.list(of, &page))
+                let page = self.service.list(of, namespace, &options, &user.name);
+                Ok(list::response(view, of, page.await?))
             }
             ("deletecollection", _) => {
                 let selected = self.selected(query, of, tiers).await?;
@@ -105,7 +105,7 @@ impl Api {
                     .service
                     .delete_all(of, namespace, &selected, &options)
                     .await?;
-                Ok(view.deleted_all(of, &deleted))
+                Ok(view.deleted_all(of, deleted))
             }
             ("delete", Some(name)) => {
                 let options = body::delete_options(&body, query)?;

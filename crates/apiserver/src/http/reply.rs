@@ -18,6 +18,11 @@ pub(super) fn json(code: StatusCode, value: &Value) -> Response {
     with_type(code, JSON, text.into())
 }
 
+/// A JSON document that is written already, or being written.
+pub(super) fn bytes(code: StatusCode, body: Body) -> Response {
+    with_type(code, JSON, body)
+}
+
 /// A line of text.
 pub(super) fn text(text: &'static str) -> Response {
     with_type(StatusCode::OK, "text/plain; charset=utf-8", text.into())

@@ -1,10 +1,13 @@
 //! Reads: one object, or a page of a list.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::Service;
+use super::pages::Scope;
+use super::shared_read::Objects;
 use crate::access::tiers::tier_of;
 use crate::failure::Result;
 use crate::options::ListOptions;
@@ -14,7 +17,7 @@ use crate::registry::ResourceType;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     /// The objects.
-    pub items: Vec<Value>,
+    pub items: Vec<Arc<Value>>,
     /// The state that a watch may continue from.
     pub revision: u64,
     /// Where the next page begins; empty on the last one.
@@ -36,31 +39,42 @@ impl Service {
             .await
     }
 
-    /// Reads a page of the objects that the options select. All pages show the state of the first.
+    /// Reads a page of the objects that the options select, for a reader of some name. All pages show the state of the
+    /// first.
     pub async fn list(
         &self,
         of: &ResourceType,
         namespace: Option<&str>,
         options: &ListOptions,
+        reader: &str,
     ) -> Result<Page> {
+        let scope = Scope::new(of, namespace, options, reader);
         let part = match options.continuation.as_str() {
             "" => {
                 // Who lists goes on to watch from there: somebody must be taking down what changes.
-                self.hubs.of(of, &self.storage).await?;
-                let listed = self.storage.list(of, namespace).await?;
-                let items = listed.items.into_iter();
-                let items: Vec<Value> = items.filter(|object| options.selects(object)).collect();
+                let hub = self.hubs.of(of, &self.storage).await?;
+                let read = async {
+                    let mut items = Vec::new();
+                    let mut take = |object| items.push(hub.share(object));
+                    let revision = self.storage.list_each(of, namespace, &mut take).await?;
+                    Ok(Objects { items, revision })
+                };
+                let read = self.reads.read(of, namespace, read).await?;
+                let revision = read.revision;
+                let items = read.items.iter().filter(|object| options.selects(object));
+                let items: Vec<_> = items.cloned().collect();
+                drop(read);
                 if options.limit == 0 || items.len() <= options.limit {
                     return Ok(Page {
                         items,
-                        revision: listed.revision,
+                        revision,
                         continuation: String::new(),
                         remaining: None,
                     });
                 }
-                self.pages.begin(items, listed.revision, options.limit)
+                self.pages.begin(items, revision, options.limit, scope)
             }
-            continuation => self.pages.proceed(continuation, options.limit)?,
+            continuation => self.pages.proceed(continuation, options.limit, &scope)?,
         };
         Ok(Page {
             items: part.items,

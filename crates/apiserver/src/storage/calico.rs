@@ -11,7 +11,7 @@ use tortie_api::{Kind, Resource};
 use tortie_store::{Client, Key, Precondition, Query, Revision};
 
 use self::numbers::Shapes;
-use super::{Change, Changes, Listed, Mode, Storage, What, before_writing, store_failure};
+use super::{Change, Changes, Mode, Storage, What, before_writing, store_failure};
 use crate::failure::{Failure, Reason, Result};
 use crate::registry::{Content, ResourceType};
 
@@ -58,21 +58,31 @@ impl Storage for CalicoStorage {
             .to_value())
     }
 
-    async fn list(&self, of: &ResourceType, namespace: Option<&str>) -> Result<Listed> {
+    async fn list_each(
+        &self,
+        of: &ResourceType,
+        namespace: Option<&str>,
+        take: &mut (dyn FnMut(Value) + Send),
+    ) -> Result<u64> {
         let kind = kind_of(of)?;
         let query = Query {
             namespace: namespace.map(ToOwned::to_owned),
             ..Query::all(kind)
         };
-        let list = self.client.list(&query).await;
-        let list = list.map_err(|error| store_failure(of, "", error))?;
-        for invalid in &list.invalid {
-            tracing::warn!(object = %invalid.key, reason = invalid.reason, "An object cannot be read");
+        let mut parts = self.client.store().list_in_parts(&query);
+        let mut revision = Revision::default();
+        while let Some(part) = parts.next().await {
+            let part = part.map_err(|error| store_failure(of, "", error))?;
+            for invalid in &part.invalid {
+                tracing::warn!(object = %invalid.key, reason = invalid.reason, "An object cannot be read");
+            }
+            for mut resource in part.items {
+                resource.set_read_defaults();
+                take(resource.to_value());
+            }
+            revision = part.revision;
         }
-        Ok(Listed {
-            items: list.items.iter().map(Resource::to_value).collect(),
-            revision: self.shapes.number(kind, &list.revision)?,
-        })
+        self.shapes.number(kind, &revision)
     }
 
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {

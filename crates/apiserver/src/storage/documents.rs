@@ -5,7 +5,7 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 use tortie_store::embedded::{Document, DocumentChange, DocumentError, DocumentKey, Documents};
 
-use super::{Change, Changes, Listed, Mode, Storage, What, before_writing, native, store_failure};
+use super::{Change, Changes, Mode, Storage, What, before_writing, native, store_failure};
 use crate::failure::{Failure, Reason, Result};
 use crate::registry::ResourceType;
 
@@ -33,14 +33,18 @@ impl Storage for DocumentStorage {
         decode(of, &found.map_err(|error| failure(of, name, error))?)
     }
 
-    async fn list(&self, of: &ResourceType, namespace: Option<&str>) -> Result<Listed> {
+    async fn list_each(
+        &self,
+        of: &ResourceType,
+        namespace: Option<&str>,
+        take: &mut (dyn FnMut(Value) + Send),
+    ) -> Result<u64> {
         let listed = self.documents.list(&collection(of), namespace).await;
         let (documents, revision) = listed.map_err(|error| failure(of, "", error))?;
-        let items = documents.iter().map(|document| decode(of, document));
-        Ok(Listed {
-            items: items.collect::<Result<_>>()?,
-            revision,
-        })
+        for document in documents {
+            take(decode(of, &document)?);
+        }
+        Ok(revision)
     }
 
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {

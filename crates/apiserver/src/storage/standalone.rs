@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{CalicoStorage, Changes, DocumentStorage, Listed, Mode, Storage};
+use super::{CalicoStorage, Changes, DocumentStorage, Mode, Storage};
 use crate::failure::Result;
 use crate::registry::{Content, ResourceType};
 
@@ -42,8 +42,13 @@ impl Storage for StandaloneStorage {
         self.of(of).get(of, namespace, name).await
     }
 
-    async fn list(&self, of: &ResourceType, namespace: Option<&str>) -> Result<Listed> {
-        self.of(of).list(of, namespace).await
+    async fn list_each(
+        &self,
+        of: &ResourceType,
+        namespace: Option<&str>,
+        take: &mut (dyn FnMut(Value) + Send),
+    ) -> Result<u64> {
+        self.of(of).list_each(of, namespace, take).await
     }
 
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {

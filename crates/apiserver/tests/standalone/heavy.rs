@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
+use tortie_apiserver::http::Places;
 
 use crate::support::Alone;
 
@@ -40,6 +41,26 @@ async fn others_are_answered_while_a_large_object_is_stored() {
     assert!(answer.starts_with(b"HTTP/1.1 201 Created"));
     let stored = alone.get(&format!("{SETS}/threats")).await.json();
     assert_eq!(stored["spec"]["nets"].as_array().unwrap().len(), 150_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_finds_no_place_is_told_when_to_come_back() {
+    let alone = Alone::start_with(Places {
+        reading: 1,
+        writing: 1,
+        kept: 0,
+    });
+    let alone = alone.await;
+    let body = network_set("threats", 150_000).to_string();
+    let mut heavy = alone.send("POST", SETS, "application/json", &body).await;
+    // Reads have places of their own.
+    assert_eq!(alone.get(SETS).await.code, 200);
+    let full = alone.post(SETS, &network_set("small", 1)).await;
+    assert_eq!(full.code, 429, "{full:?}");
+    assert!(full.head.contains("retry-after: 1"), "{}", full.head);
+    heavy.read_to_end(&mut Vec::new()).await.unwrap();
+    let stored = alone.post(SETS, &network_set("small", 1)).await;
+    assert_eq!(stored.code, 201, "{stored:?}");
 }
 
 /// Whoever leaves before the checks are done has changed nothing.

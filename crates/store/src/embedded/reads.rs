@@ -107,6 +107,48 @@ impl StoreFile {
         })
     }
 
+    /// Reads the same in parts of about as many bytes, until one is not taken. All are of one revision, and there is at
+    /// least one.
+    pub(super) fn list_in_parts(
+        &self,
+        query: &Query,
+        bytes: usize,
+        mut take: impl FnMut(List) -> bool,
+    ) -> Result<()> {
+        let prefix = keys::prefix(query);
+        self.read(|txn| {
+            let at = LogState::load(&txn.open_table(META)?, &txn.open_table(LOG)?)?.revision();
+            let empty = || List {
+                items: Vec::new(),
+                invalid: Vec::new(),
+                revision: Revision(at.to_string()),
+            };
+            let (mut part, mut size) = (empty(), 0);
+            for item in txn.open_table(OBJECTS)?.range(prefix.as_slice()..)? {
+                let (stored_key, value) = item?;
+                if !stored_key.value().starts_with(&prefix) {
+                    break;
+                }
+                let key = keys::decode(stored_key.value()).filter(|key| query.selects(key));
+                let Some(key) = key else { continue };
+                let (revision, json) = split(value.value());
+                if size > 0 && size + json.len() > bytes {
+                    if !take(std::mem::replace(&mut part, empty())) {
+                        return Ok(());
+                    }
+                    size = 0;
+                }
+                size += json.len();
+                match json::decode(key.kind, json, revision.to_string()) {
+                    Ok(resource) => part.items.push(resource),
+                    Err(reason) => part.invalid.push(Invalid { key, reason }),
+                }
+            }
+            take(part);
+            Ok(())
+        })
+    }
+
     /// Reads all documents of a collection, perhaps of one namespace only, with the revision of the state they are of.
     pub(super) fn list_documents(
         &self,
