@@ -5,16 +5,21 @@
 //! - What is there and good is kept, so that clients need not be told anew.
 //! - Files with secrets can be read by their owner alone, at every moment.
 //! - A file is replaced as a whole or not at all.
+//! - A clock that is wrong for a while makes nothing void: an authority that begins later is kept, and one that is replaced is
+//!   kept beside the new one.
 
 mod files;
 mod issue;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use jiff::Timestamp;
+use tortie_operator::tls::Authorities;
 
 use self::files::Folder;
 use self::issue::{Authority, Subject};
@@ -24,8 +29,8 @@ pub use self::issue::{SelfIssued, issue_for_service};
 /// What is left of a certificate's time when another one is made.
 const RENEWAL: Duration = Duration::from_hours(30 * 24);
 
-/// How often a running server looks whether it is time for that.
-const INTERVAL: Duration = Duration::from_hours(12);
+/// How often a running server looks whether it is time for that: soon after a clock has been set right.
+const INTERVAL: Duration = Duration::from_mins(1);
 
 /// Why certificates cannot be made or kept.
 #[derive(Debug, thiserror::Error)]
@@ -84,8 +89,12 @@ pub struct Purpose {
 
 /// Makes what is not there, and renews what is no longer good for long.
 pub fn prepare(purpose: &Purpose) -> Result<Credentials, Error> {
+    prepare_at(purpose, Timestamp::now())
+}
+
+fn prepare_at(purpose: &Purpose, now: Timestamp) -> Result<Credentials, Error> {
     let folder = Folder::open(&purpose.folder)?;
-    let authority = Authority::prepare(&folder)?;
+    let authority = Authority::prepare(&folder, now)?;
     let server = Subject {
         name: "kube-apiserver".to_owned(),
         group: None,
@@ -120,17 +129,33 @@ pub fn prepare(purpose: &Purpose) -> Result<Credentials, Error> {
     })
 }
 
-/// Renews certificates while the server runs, for ever. It reads its own again by itself.
-pub async fn follow(purpose: Purpose) {
+/// Renews certificates while the server runs, for ever, and lets in the clients of a new authority. The server reads its
+/// own certificate again by itself.
+pub async fn follow(purpose: Purpose, clients: Arc<Authorities>) {
     loop {
         tokio::time::sleep(INTERVAL).await;
-        if let Err(error) = prepare(&purpose) {
+        if let Err(error) = renew(&purpose, &clients, Timestamp::now()) {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
                 "Certificates cannot be renewed"
             );
         }
     }
+}
+
+fn renew(purpose: &Purpose, clients: &Authorities, now: Timestamp) -> Result<(), Error> {
+    let credentials = prepare_at(purpose, now)?;
+    let authority = credentials.read_authority()?;
+    let replaced = clients.replace(authority.as_bytes());
+    let replaced = replaced.map_err(|reason| Error::File {
+        action: "use",
+        path: credentials.authority.clone(),
+        source: std::io::Error::other(reason),
+    })?;
+    if replaced {
+        tracing::warn!(authority = %credentials.authority.display(), "Clients are now known by a new authority");
+    }
+    Ok(())
 }
 
 impl Credentials {

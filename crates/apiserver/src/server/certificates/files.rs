@@ -1,6 +1,6 @@
 //! A folder for certificates and secrets.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,9 @@ impl Folder {
             let mut file = options.write(true).create_new(true).mode(mode).open(&new)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
-            fs::rename(&new, &path)
+            fs::rename(&new, &path)?;
+            // Else the old file may be back after a loss of power.
+            File::open(&self.path)?.sync_all()
         };
         write().map_err(failed("write", &path))
     }

@@ -36,6 +36,8 @@ pub(super) struct Subject {
 pub(super) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
+    /// What it issues begins now, by this clock.
+    now: Timestamp,
     /// Whether it was made just now, so that nothing that is there can be its.
     is_new: bool,
 }
@@ -53,7 +55,7 @@ pub struct SelfIssued {
 
 /// Makes a certificate for a server that is known by these names, and an authority for it alone.
 pub fn issue_for_service(names: &[String]) -> Result<SelfIssued, Error> {
-    let (authority, _) = Authority::create()?;
+    let (authority, _) = Authority::create(Timestamp::now())?;
     let (certificate, key) = authority.issue(&Subject {
         name: names.first().cloned().unwrap_or_default(),
         group: None,
@@ -68,30 +70,53 @@ pub fn issue_for_service(names: &[String]) -> Result<SelfIssued, Error> {
 }
 
 impl Authority {
-    /// The authority in a folder; a new one if there is none, or it does not last much longer.
-    pub(super) fn prepare(folder: &Folder) -> Result<Self, Error> {
-        if let (Some(pem), Some(key)) = (folder.read("ca.crt")?, folder.read("ca.key")?)
-            && lasts(&pem)
-            && let Ok(key) = KeyPair::from_pem(&key)
-            && is_key_of(&pem, &key)
-            && let Ok(issuer) = Issuer::from_ca_cert_pem(&pem, key)
+    /// The authority in a folder; a new one if there is none, or it does not last much longer. One that begins later is
+    /// kept: the clock may be wrong, and clients have been told of it.
+    pub(super) fn prepare(folder: &Folder, now: Timestamp) -> Result<Self, Error> {
+        let (pem, key) = (folder.read("ca.crt")?, folder.read("ca.key")?);
+        if let (Some(pem), Some(key)) = (&pem, &key)
+            && lasts(pem, now)
+            && let Ok(key) = KeyPair::from_pem(key)
+            && is_key_of(pem, &key)
+            && let Ok(issuer) = Issuer::from_ca_cert_pem(pem, key)
         {
+            let begin = begin_of(pem).unwrap_or(now);
+            if begin > now {
+                tracing::warn!(
+                    %now,
+                    %begin,
+                    "The authority of the certificates (ca.crt) begins in the future, so the clock is probably wrong; it is \
+                     kept, and clients are let in from then on. If the clock is right, remove ca.crt and ca.key"
+                );
+            }
             return Ok(Self {
                 issuer,
-                pem,
+                pem: pem.clone(),
+                now: now.max(begin),
                 is_new: false,
             });
         }
-        let (authority, key) = Self::create()?;
+        for (name, text) in [("ca.crt", &pem), ("ca.key", &key)] {
+            if let Some(text) = text {
+                let backup = format!("{name}.before-{}", now.strftime("%Y%m%dT%H%M%SZ"));
+                tracing::warn!(
+                    file = name,
+                    backup,
+                    "A file of the authority is replaced, because it has ended or cannot be used"
+                );
+                folder.write_secret(&backup, text)?;
+            }
+        }
+        let (authority, key) = Self::create(now)?;
         folder.write_secret("ca.key", &key)?;
         folder.write("ca.crt", &authority.pem)?;
         Ok(authority)
     }
 
-    fn create() -> Result<(Self, String), Error> {
+    fn create(now: Timestamp) -> Result<(Self, String), Error> {
         let make = || {
             let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-            let mut params = lasting(AUTHORITY_YEARS, Vec::new())?;
+            let mut params = lasting(now, AUTHORITY_YEARS, Vec::new())?;
             params.distinguished_name.push(DnType::CommonName, NAME);
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
             params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -102,6 +127,7 @@ impl Authority {
             let authority = Self {
                 issuer,
                 pem,
+                now,
                 is_new,
             };
             Ok((authority, text))
@@ -125,7 +151,7 @@ impl Authority {
         let (crt, key_file) = (format!("{file}.crt"), format!("{file}.key"));
         if !self.is_new
             && let (Some(pem), Some(key)) = (folder.read(&crt)?, folder.read(&key_file)?)
-            && lasts(&pem)
+            && lasts(&pem, self.now)
             && self.has_issued(&pem)
             && names(&pem, &subject.alternatives)
             && KeyPair::from_pem(&key).is_ok_and(|key| is_key_of(&pem, &key))
@@ -141,7 +167,7 @@ impl Authority {
     fn issue(&self, subject: &Subject) -> Result<(String, String), Error> {
         let make = || {
             let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-            let mut params = lasting(YEARS, subject.alternatives.clone())?;
+            let mut params = lasting(self.now, YEARS, subject.alternatives.clone())?;
             let name = &mut params.distinguished_name;
             name.push(DnType::CommonName, subject.name.as_str());
             if let Some(group) = subject.group {
@@ -179,9 +205,13 @@ fn issuing(subject: &str) -> impl FnOnce(rcgen::Error) -> Error {
 }
 
 /// What all certificates have in common. They begin a day early, for clocks that are behind.
-fn lasting(years: i64, alternatives: Vec<String>) -> Result<CertificateParams, rcgen::Error> {
+fn lasting(
+    now: Timestamp,
+    years: i64,
+    alternatives: Vec<String>,
+) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(alternatives)?;
-    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let today = now.to_zoned(TimeZone::UTC).date();
     let date = |date: jiff::civil::Date| {
         let number = |number: i8| number.unsigned_abs();
         rcgen::date_time_ymd(date.year().into(), number(date.month()), number(date.day()))
@@ -197,15 +227,18 @@ fn with_certificate<T>(pem: &str, look: impl FnOnce(&X509Certificate<'_>) -> T) 
     Some(look(&certificate))
 }
 
-/// Whether a certificate need not be renewed yet.
-fn lasts(pem: &str) -> bool {
-    let until = Timestamp::now() + SignedDuration::try_from(RENEWAL).unwrap_or_default();
-    let lasts = |certificate: &X509Certificate<'_>| {
-        let validity = certificate.validity();
-        validity.not_after.timestamp() > until.as_second()
-            && validity.not_before.timestamp() <= Timestamp::now().as_second()
-    };
-    with_certificate(pem, lasts).unwrap_or_default()
+/// Whether a certificate need not be renewed yet. It may begin later, when the clock is right again.
+fn lasts(pem: &str, now: Timestamp) -> bool {
+    let renewal = SignedDuration::try_from(RENEWAL).unwrap_or_default();
+    let until = now.saturating_add(renewal).unwrap_or(Timestamp::MAX);
+    let end = |certificate: &X509Certificate<'_>| certificate.validity().not_after.timestamp();
+    with_certificate(pem, end).is_some_and(|end| end > until.as_second())
+}
+
+/// When a certificate begins to be good.
+fn begin_of(pem: &str) -> Option<Timestamp> {
+    let begin = |certificate: &X509Certificate<'_>| certificate.validity().not_before.timestamp();
+    Timestamp::from_second(with_certificate(pem, begin)?).ok()
 }
 
 fn is_key_of(pem: &str, key: &KeyPair) -> bool {

@@ -102,7 +102,83 @@ fn only_what_is_no_longer_right_is_made_anew() {
         .keys()
         .map(String::as_str)
         .filter(|name| *name != "token");
-    check_changed(folder, &before, &all_but_the_token.collect::<Vec<_>>());
+    // The certificate that was there is kept beside the new one; a key of it there was none.
+    let mut changed: Vec<_> = all_but_the_token.collect();
+    let after = content(folder);
+    let kept: Vec<_> = after
+        .keys()
+        .filter(|name| name.contains(".before-"))
+        .collect();
+    assert!(
+        matches!(kept[..], [one] if one.starts_with("ca.crt.before-")),
+        "{kept:?}"
+    );
+    changed.extend(kept.iter().map(|name| name.as_str()));
+    changed.sort_unstable();
+    check_changed(folder, &before, &changed);
+}
+
+fn years(count: i64) -> jiff::SignedDuration {
+    jiff::SignedDuration::from_hours(count * 365 * 24)
+}
+
+#[test]
+fn a_clock_that_is_behind_makes_nothing_void() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut purpose = purpose(folder);
+    prepare(&purpose).unwrap();
+    let before = content(folder);
+    let past = Timestamp::now() - years(2);
+    prepare_at(&purpose, past).unwrap();
+    check_changed(folder, &before, &[]);
+
+    // What is made meanwhile is good once the clock is right.
+    purpose.names.push("192.0.2.7".to_owned());
+    prepare_at(&purpose, past).unwrap();
+    check_changed(folder, &before, &["server.crt", "server.key"]);
+    let before = content(folder);
+    prepare(&purpose).unwrap();
+    check_changed(folder, &before, &[]);
+}
+
+#[test]
+fn what_was_made_by_a_clock_that_was_behind_is_renewed() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let purpose = purpose(folder);
+    prepare_at(&purpose, Timestamp::now() - years(3)).unwrap();
+    let before = content(folder);
+    prepare(&purpose).unwrap();
+    let renewed = [
+        "admin.crt",
+        "admin.key",
+        "kubeconfig",
+        "server.crt",
+        "server.key",
+    ];
+    check_changed(folder, &before, &renewed);
+}
+
+#[test]
+fn an_authority_that_ends_is_kept_beside_the_new_one_whose_clients_are_let_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let purpose = purpose(folder);
+    prepare(&purpose).unwrap();
+    let before = content(folder);
+    let clients = Authorities::from_pem(before["ca.crt"].1.as_bytes()).unwrap();
+    let later = Timestamp::now() + years(10);
+    renew(&purpose, &clients, later).unwrap();
+    let after = content(folder);
+    let date = later.strftime("%Y%m%dT%H%M%SZ");
+    for name in ["ca.crt", "ca.key"] {
+        let (mode, text) = &after[&format!("{name}.before-{date}")];
+        assert_eq!((*mode, text), (0o600, &before[name].1), "{name}");
+        assert_ne!(after[name].1, before[name].1, "{name}");
+    }
+    // The new one is in use already.
+    assert!(!clients.replace(after["ca.crt"].1.as_bytes()).unwrap());
 }
 
 #[test]

@@ -89,7 +89,8 @@ async fn serve(
     let socket = folder.join("api.sock");
     let local = socket::bind(&socket)?;
     let own_socket = OwnFile(socket);
-    let access = TokenAccess::new(&credentials.read_token()?).with_authorities(authorities);
+    let access = TokenAccess::new(&credentials.read_token()?);
+    let access = access.with_authorities(Arc::clone(&authorities));
     let api = Api::new(service, Arc::new(access));
     let stopped = parts.stopped();
     parts.start("API server", async move {
@@ -97,7 +98,7 @@ async fn serve(
         let limits = server::limits();
         tokio::select! {
             () = server::serve(api, listeners, &limits, stopped) => {}
-            () = certificates::follow(purpose) => {}
+            () = certificates::follow(purpose, authorities) => {}
         }
         drop(own_socket);
         Ok(())
