@@ -21,6 +21,9 @@ use crate::failure::{Failure, Reason, Result};
 /// The group of those who may do everything.
 pub const ADMINISTRATORS: &str = "system:masters";
 
+/// The group of those who may read figures about the server.
+pub const MONITORING: &str = "system:monitoring";
+
 /// The group of all who have shown who they are.
 pub const AUTHENTICATED: &str = "system:authenticated";
 
@@ -99,19 +102,23 @@ impl User {
 
     /// Whether this one may do everything.
     pub fn is_administrator(&self) -> bool {
-        self.groups.iter().any(|group| group == ADMINISTRATORS)
+        self.is_in(ADMINISTRATORS)
     }
 
     /// Whether this one has shown who it is.
     pub fn is_authenticated(&self) -> bool {
-        let mut groups = self.groups.iter();
-        self.is_administrator() || groups.any(|group| group == AUTHENTICATED)
+        self.is_administrator() || self.is_in(AUTHENTICATED)
+    }
+
+    /// Whether this one is in a group.
+    pub fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|own| own == group)
     }
 
     /// The same, in the group of all who have shown who they are.
     #[must_use]
     pub fn authenticated(mut self) -> Self {
-        if self.groups.iter().all(|group| group != AUTHENTICATED) {
+        if !self.is_in(AUTHENTICATED) {
             self.groups.push(AUTHENTICATED.to_owned());
         }
         self
@@ -126,9 +133,10 @@ pub fn unauthorized() -> Failure {
 /// A refusal that is about an object of a resource, or about the resource if there is no name.
 pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Failure {
     let mut failure = Failure::about(Reason::Forbidden, group, resource, name, "");
-    let about = match (resource, name) {
-        ("", _) => String::new(),
-        (_, "") => format!("{resource}.{group} is "),
+    let about = match (resource, group, name) {
+        ("", _, _) => String::new(),
+        (_, "", "") => format!("{resource} is "),
+        (_, _, "") => format!("{resource}.{group} is "),
         _ => format!("{}is ", failure.message),
     };
     failure.message = format!("{about}forbidden: {why}");
@@ -205,6 +213,17 @@ mod tests {
             denied(&user, &attributes, "because").message,
             "tiers.projectcalico.org is forbidden: User \"ann\" cannot list resource \"tiers/status\" in API group \
              \"projectcalico.org\" at the cluster scope: because"
+        );
+        let attributes = Attributes {
+            group: "",
+            resource: "pods",
+            subresource: "",
+            namespace: Some("shop"),
+            ..attributes
+        };
+        assert_eq!(
+            denied(&user, &attributes, "").message,
+            "pods is forbidden: User \"ann\" cannot list resource \"pods\" in API group \"\" in the namespace \"shop\""
         );
         assert_eq!(
             denied_path(&user, "/readyz", "").message,

@@ -8,7 +8,10 @@ use axum::http::request::Parts;
 use sha2::{Digest as _, Sha256};
 use tortie_operator::tls::{Authorities, Peer};
 
-use super::{Access, Attributes, Authorize, User, denied, unauthorized, user_of_certificate};
+use super::{
+    Access, Attributes, Authorize, MONITORING, User, denied, denied_path, unauthorized,
+    user_of_certificate,
+};
 use crate::failure::Result;
 
 /// Access for those who know one secret token, and for processes of root or of the user who runs the server that come
@@ -61,7 +64,11 @@ impl Authorize for TokenAccess {
         Err(denied(user, attributes, ""))
     }
 
-    async fn authorize_path(&self, _: &User, _: &str) -> Result<()> {
+    /// Documents about the API are for all who are known; figures tell what others do.
+    async fn authorize_path(&self, user: &User, path: &str) -> Result<()> {
+        if path == "/metrics" && !user.is_administrator() && !user.is_in(MONITORING) {
+            return Err(denied_path(user, path, ""));
+        }
         Ok(())
     }
 }
@@ -90,4 +97,32 @@ pub(crate) fn bearer_token(request: &Parts) -> Option<&str> {
     scheme
         .eq_ignore_ascii_case("bearer")
         .then_some(token.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::ADMINISTRATORS;
+
+    #[tokio::test]
+    async fn figures_are_for_administrators_and_monitoring() {
+        let access = TokenAccess::new("secret");
+        let user = |group: &str| User {
+            name: "ann".to_owned(),
+            groups: vec![group.to_owned()],
+            ..User::default()
+        };
+        let refused = access.authorize_path(&user("developers"), "/metrics").await;
+        assert_eq!(
+            refused.unwrap_err().message,
+            "forbidden: User \"ann\" cannot get path \"/metrics\""
+        );
+        for (group, path) in [
+            (ADMINISTRATORS, "/metrics"),
+            (MONITORING, "/metrics"),
+            ("developers", "/apis"),
+        ] {
+            assert!(access.authorize_path(&user(group), path).await.is_ok());
+        }
+    }
 }

@@ -103,7 +103,7 @@ impl Api {
                 let options = body::delete_options(&body, query)?;
                 let deleted = self
                     .service
-                    .delete_all(of, namespace, &selected, &options)
+                    .delete_all(of, namespace, &selected, &options, guard)
                     .await?;
                 Ok(view.deleted_all(of, deleted))
             }
@@ -240,7 +240,7 @@ fn patch_body(options: &WriteOptions, sent: &Sent) -> Result<Body> {
 }
 
 /// The verb of a request, as access is decided by.
-fn verb(method: &Method, has_name: bool, query: &Query) -> Result<&'static str> {
+pub(super) fn verb(method: &Method, has_name: bool, query: &Query) -> Result<&'static str> {
     let is_watch = query.flag("watch")?.unwrap_or_default();
     match (method.as_str(), has_name) {
         ("GET" | "HEAD", _) if is_watch => Ok("watch"),

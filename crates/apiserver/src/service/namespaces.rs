@@ -120,7 +120,8 @@ impl Service {
             .filter(|inner| inner.is_namespaced)
         {
             let all = ListOptions::default();
-            for deleted in self.delete_all(inner, Some(name), &all, &options).await? {
+            let deleted = self.delete_all(inner, Some(name), &all, &options, &Unguarded);
+            for deleted in deleted.await? {
                 is_empty &= matches!(deleted, Deleted::Gone(_));
             }
         }

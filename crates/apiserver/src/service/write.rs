@@ -1,9 +1,10 @@
 //! Writes: create, replace, patch, apply and delete.
 
+use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::lifecycle::{self, Identity};
-use super::{Guard, Service, Unguarded, limits, manager};
+use super::{Guard, Service, limits, manager};
 use crate::apply::{self, Apply, Operation};
 use crate::failure::{Failure, Reason, Result};
 use crate::options::{ListOptions, UnknownFields, WriteOptions};
@@ -299,13 +300,14 @@ impl Service {
         Ok(Deleted::Gone(object.clone()))
     }
 
-    /// Deletes all objects that the options select.
+    /// Deletes all objects that the options select and that may be touched.
     pub async fn delete_all(
         &self,
         of: &ResourceType,
         namespace: Option<&str>,
         selected: &ListOptions,
         options: &DeleteOptions,
+        guard: &dyn Guard,
     ) -> Result<Vec<Deleted>> {
         let mut deleted = Vec::new();
         for object in self.storage.list(of, namespace).await?.items {
@@ -314,7 +316,8 @@ impl Service {
             }
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             let namespace = object["metadata"]["namespace"].as_str();
-            match Box::pin(self.delete(of, namespace, name, options, &Unguarded)).await {
+            let one = Moved { guard, selected };
+            match Box::pin(self.delete(of, namespace, name, options, &one)).await {
                 Ok(one) => deleted.push(one),
                 // Somebody else was faster.
                 Err(failure) if failure.reason == Reason::NotFound => {}
@@ -322,6 +325,27 @@ impl Service {
             }
         }
         Ok(deleted)
+    }
+}
+
+/// Objects that were selected: one that has become another since then is none of them any more.
+struct Moved<'a> {
+    guard: &'a dyn Guard,
+    selected: &'a ListOptions,
+}
+
+#[async_trait]
+impl Guard for Moved<'_> {
+    async fn check(&self, object: &Value) -> Result<()> {
+        if !self.selected.selects(object) {
+            let message = "the object is not selected any more";
+            return Err(Failure::new(Reason::NotFound, message));
+        }
+        self.guard.check(object).await
+    }
+
+    async fn check_creation(&self, object: &Value) -> Result<()> {
+        self.guard.check_creation(object).await
     }
 }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod creation;
+mod deletion;
 mod heavy;
 mod limits;
 mod support;

@@ -55,8 +55,8 @@ For clusters that keep Calico's resources as custom resources of projectcalico.o
 the author of a policy has rights on its tier, and at /cluster-info whether that resource may be written.
 
 Examples:
-  tortie webhooks --tls-cert-file tls.crt --tls-private-key-file tls.key
-  tortie webhooks --port 8443 --tls-cert-file tls.crt --tls-private-key-file tls.key --client-ca-file ca.crt";
+  tortie webhooks --tls-cert-file tls.crt --tls-private-key-file tls.key --client-ca-file ca.crt
+  tortie webhooks --port 8443 --tls-cert-file tls.crt --tls-private-key-file tls.key --allow-unknown-clients";
 
 /// Arguments of `webhooks`.
 #[derive(Debug, Args)]
@@ -72,8 +72,15 @@ pub(crate) struct Webhooks {
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_private_key_file: PathBuf,
     /// Authorities whose clients alone are served, in PEM.
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "allow_unknown_clients"
+    )]
     pub(crate) client_ca_file: Option<PathBuf>,
+    /// Serve everybody who can connect: they can ask which rights any user has on tiers.
+    #[arg(long, conflicts_with = "client_ca_file")]
+    pub(crate) allow_unknown_clients: bool,
     /// Namespace of Calico's own programs [default: that of the pod, or kube-system].
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,

@@ -57,6 +57,9 @@ pub(super) async fn run(args: ApiServer, global: &Global) -> Result<ExitCode> {
 
 /// Answers until a signal ends it.
 pub(super) async fn run_webhooks(args: Webhooks, global: &Global) -> Result<ExitCode> {
+    if args.allow_unknown_clients {
+        tracing::warn!("Everybody who can connect is answered: --allow-unknown-clients");
+    }
     let namespace = args.namespace.or_else(own_namespace);
     let settings = webhooks::Settings {
         address: (Ipv4Addr::UNSPECIFIED, args.port).into(),
