@@ -21,7 +21,8 @@ use tortie_store::Client;
 
 use self::access::DelegatedAccess;
 use self::configuration::Configuration;
-use crate::http::Api;
+use crate::audit::{self, Log};
+use crate::http::{Api, Options};
 use crate::registry::Registry;
 use crate::server::certificates::{self, issue_for_service};
 use crate::server::{self, Listener};
@@ -41,6 +42,8 @@ pub struct Settings {
     pub registers: bool,
     /// What clients may take.
     pub limits: Limits,
+    /// Where requests are written down, if they are.
+    pub audit: Option<audit::Settings>,
 }
 
 /// A certificate in files in PEM, which are read again when they change.
@@ -79,6 +82,7 @@ impl Default for Settings {
             },
             registers: true,
             limits: crate::server::limits(),
+            audit: None,
         }
     }
 }
@@ -99,6 +103,15 @@ pub enum Error {
     #[error("cannot read {}", path.display())]
     File {
         /// Which.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The audit log cannot be written.
+    #[error("cannot open the audit log {}", path.display())]
+    Audit {
+        /// Where it is.
         path: PathBuf,
         /// Why not.
         #[source]
@@ -152,8 +165,19 @@ impl Server {
             service: settings.service,
             authority,
         });
+        let audit = match &settings.audit {
+            None => None,
+            Some(audit) => Log::open(audit).map_err(|source| Error::Audit {
+                path: audit.path.clone(),
+                source,
+            })?,
+        };
+        let options = Options {
+            audit,
+            ..Options::default()
+        };
         Ok(Self {
-            api: Api::new(service, Arc::new(access)),
+            api: Api::new(service, Arc::new(access), options),
             listener,
             configuration,
             client,

@@ -15,6 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::{HttpBody, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
@@ -30,6 +31,7 @@ use self::body::Sent;
 use self::metrics::{Metrics, Subject};
 use self::objects::Asked;
 use crate::access::{Access, User};
+use crate::audit::{Log, Record};
 use crate::discovery::{self, Aggregation};
 use crate::failure::{Failure, Reason, Result};
 use crate::openapi;
@@ -48,8 +50,18 @@ pub struct Api {
     documents: Documents,
     metrics: Metrics,
     admission: Admission,
+    audit: Option<Arc<Log>>,
     /// Whether watches have to end, because the server does.
     closing: watch::Sender<bool>,
+}
+
+/// How an API is served.
+#[derive(Default)]
+pub struct Options {
+    /// How many requests are carried out at a time.
+    pub places: Places,
+    /// Where requests are written down.
+    pub audit: Option<Log>,
 }
 
 /// What never changes, made when somebody asks for it: most clients never do.
@@ -61,22 +73,14 @@ struct Documents {
 
 impl Api {
     /// Serves objects to those who may have them.
-    pub fn new(service: Arc<Service>, access: Arc<dyn Access>) -> Arc<Self> {
-        Self::with_places(service, access, Places::default())
-    }
-
-    /// The same, with so many requests at a time.
-    pub fn with_places(
-        service: Arc<Service>,
-        access: Arc<dyn Access>,
-        places: Places,
-    ) -> Arc<Self> {
+    pub fn new(service: Arc<Service>, access: Arc<dyn Access>, options: Options) -> Arc<Self> {
         Arc::new(Self {
             service,
             access,
             documents: Documents::default(),
             metrics: Metrics::new(),
-            admission: Admission::new(places),
+            admission: Admission::new(options.places),
+            audit: options.audit.map(Arc::new),
             closing: watch::Sender::new(false),
         })
     }
@@ -163,20 +167,50 @@ impl Api {
         {
             return self.health(health).await;
         }
-        let user = self.access.identify(&parts).await?;
-        let place = self.admission.enter(&user, &parts.method)?;
-        let body = Sent::read(&parts.headers, body).await?;
+        let mut record = self.record(&parts, &target);
+        let entered = async {
+            let user = self.access.identify(&parts).await?;
+            if let Some(record) = &mut record {
+                record.set_user(&user);
+            }
+            let place = self.admission.enter(&user, &parts.method)?;
+            let body = Sent::read(&parts.headers, body).await?;
+            Ok((user, place, body))
+        };
+        let (user, place, body) = match entered.await {
+            Ok(entered) => entered,
+            Err(failure) => return Ok(recorded(record, refusal(&failure)).await),
+        };
         let api = Arc::clone(self);
         let is_known = user.is_authenticated();
         let answer = work::carry_out(async move {
             let _place = place;
-            api.carry_out(&user, target, &parts, body).await
+            if let Some(record) = &mut record {
+                record.set_request(&body.bytes);
+            }
+            let answer = api.carry_out(&user, target, &parts, body).await;
+            let response = answer.unwrap_or_else(|failure| refusal(&failure));
+            Ok(recorded(record, response).await)
         });
         let mut response = answer.await.unwrap_or_else(|failure| refusal(&failure));
         if is_known {
             response.extensions_mut().insert(Identified);
         }
         Ok(response)
+    }
+
+    /// What is to be written down of a request, if anything is.
+    fn record(&self, parts: &Parts, target: &Target) -> Option<Record> {
+        let log = Arc::clone(self.audit.as_ref()?);
+        let verb = match target {
+            Target::Objects(objects) => {
+                let query = Query::parse(parts.uri.query().unwrap_or_default());
+                objects::verb(&parts.method, objects.name.is_some(), &query).ok()
+            }
+            _ => None,
+        };
+        let method = parts.method.as_str().to_ascii_lowercase();
+        Some(Record::new(log, parts, target, verb.unwrap_or(&method)))
     }
 
     async fn carry_out(
@@ -266,6 +300,30 @@ impl Api {
         };
         Ok(reply::json(StatusCode::OK, &found.ok_or_else(not_found)?))
     }
+}
+
+/// Writes down what a request led to, before anybody is told.
+async fn recorded(record: Option<Record>, response: Response) -> Response {
+    let Some(mut record) = record else {
+        return response;
+    };
+    let code = response.status();
+    let response = if record.wants_response() {
+        let (parts, body) = response.into_parts();
+        // What is not written as a whole is a list or a watch.
+        if HttpBody::size_hint(&body).exact().is_none() {
+            Response::from_parts(parts, body)
+        } else {
+            // It is in memory already, so that reading it does not fail.
+            let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+            record.set_response(&bytes);
+            Response::from_parts(parts, bytes.into())
+        }
+    } else {
+        response
+    };
+    record.finish(code);
+    response
 }
 
 fn refusal(failure: &Failure) -> Response {

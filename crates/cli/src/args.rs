@@ -2,6 +2,7 @@
 
 mod agent;
 mod apiserver;
+mod audit;
 mod cni;
 mod confirm;
 mod controllers;

@@ -12,7 +12,7 @@ use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tortie_apiserver::access::TokenAccess;
-use tortie_apiserver::http::Api;
+use tortie_apiserver::http::{Api, Options};
 use tortie_apiserver::registry::Registry;
 use tortie_apiserver::server::certificates::{Credentials, Purpose, prepare};
 use tortie_apiserver::server::{Listener, serve};
@@ -55,7 +55,7 @@ impl Alone {
         let authorities = Arc::new(Authorities::from_pem(authority.as_bytes()).unwrap());
         let access = TokenAccess::new(&credentials.read_token().unwrap());
         let access = access.with_authorities(Arc::clone(&authorities));
-        let api = Api::new(service, Arc::new(access));
+        let api = Api::new(service, Arc::new(access), Options::default());
         let certificate =
             Certificate::load(credentials.certificate.clone(), credentials.key.clone());
         let tls = Listener::tls(

@@ -4,13 +4,13 @@ use std::io::ErrorKind;
 
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
-use tortie_apiserver::http::Places;
+use tortie_apiserver::http::{Options, Places};
 
 use crate::support::Alone;
 
-const SETS: &str = "/apis/projectcalico.org/v3/globalnetworksets";
+pub(crate) const SETS: &str = "/apis/projectcalico.org/v3/globalnetworksets";
 
-fn network_set(name: &str, size: u32) -> Value {
+pub(crate) fn network_set(name: &str, size: u32) -> Value {
     let nets = (0..size).map(|number| {
         let [_, a, b, c] = number.to_be_bytes();
         format!("10.{a}.{b}.{c}/32")
@@ -45,10 +45,14 @@ async fn others_are_answered_while_a_large_object_is_stored() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_finds_no_place_is_told_when_to_come_back() {
-    let alone = Alone::start_with(Places {
+    let places = Places {
         reading: 1,
         writing: 1,
         kept: 0,
+    };
+    let alone = Alone::start_with(Options {
+        places,
+        ..Options::default()
     });
     let alone = alone.await;
     let body = network_set("threats", 150_000).to_string();

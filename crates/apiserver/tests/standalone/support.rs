@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tortie_apiserver::access::TokenAccess;
-use tortie_apiserver::http::{Api, Places};
+use tortie_apiserver::http::{Api, Options};
 use tortie_apiserver::server::{Listener, serve};
 use tortie_apiserver::standalone;
 use tortie_operator::tls::Limits;
@@ -33,17 +33,17 @@ pub(crate) struct Answer {
 
 impl Alone {
     pub(crate) async fn start() -> Self {
-        Self::start_with(Places::default()).await
+        Self::start_with(Options::default()).await
     }
 
-    pub(crate) async fn start_with(places: Places) -> Self {
+    pub(crate) async fn start_with(options: Options) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(EmbeddedStore::open(folder.path().join("data")).unwrap());
         let client = Client::new(Arc::clone(&store) as _);
         client.ensure_initialized("v1", "test").await.unwrap();
         let service = standalone::open(&store).await.unwrap();
         let access = Arc::new(TokenAccess::new("secret"));
-        let api = Api::with_places(service, access, places);
+        let api = Api::new(service, access, options);
         let socket = UnixListener::bind(folder.path().join("socket")).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(async move {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::audit::AuditLog;
+
 const HELP: &str = "\
 Serves projectcalico.org/v3 behind the API server of Kubernetes, as Calico's own API server does, so that kubectl shows and
 changes Calico's resources wherever they are kept: in etcd or as custom resources of crd.projectcalico.org. Who may do what
@@ -48,6 +50,9 @@ pub(crate) struct ApiServer {
     /// Leave the registration to others.
     #[arg(long)]
     pub(crate) no_register: bool,
+    /// Where requests are written down.
+    #[command(flatten)]
+    pub(crate) audit: AuditLog,
 }
 
 const WEBHOOKS_HELP: &str = "\

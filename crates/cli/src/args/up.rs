@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use clap::{Args, ValueEnum};
 use tortie_store::embedded::DEFAULT_QUOTA;
 
+use super::audit::AuditLog;
+
 const UP_HELP: &str = "\
 Without a cluster, everything is on this machine: an API server with Calico's resources and the Kubernetes objects that
 policies need, on the embedded datastore; the controllers; the agent. The kubeconfig is in the data folder. While it runs,
@@ -46,6 +48,9 @@ pub(crate) struct Up {
     /// Print a unit for systemd that runs this, and exit.
     #[arg(long)]
     pub(crate) print_systemd: bool,
+    /// Where requests to the API server are written down.
+    #[command(flatten)]
+    pub(crate) audit: AuditLog,
 }
 
 /// Parts of `up` that can be left out.

@@ -31,7 +31,7 @@ pub(super) async fn run(args: ApiServer, global: &Global) -> Result<ExitCode> {
         Backend::Etcd(_) | Backend::Embedded => client,
     };
     let kubernetes = cluster(kubernetes, global).await?;
-    let address = args.address();
+    let (address, audit) = (args.address(), args.audit.settings());
     let certificate = match (args.tls_cert_file, args.tls_private_key_file) {
         (Some(certificate), Some(key)) => Some(CertificateFiles {
             certificate,
@@ -49,6 +49,7 @@ pub(super) async fn run(args: ApiServer, global: &Global) -> Result<ExitCode> {
             port: args.service_port,
         },
         registers: !args.no_register,
+        audit,
         ..Settings::default()
     };
     aggregated::run(settings, kubernetes, client, until_signal()?).await?;

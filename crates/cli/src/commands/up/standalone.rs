@@ -1,13 +1,13 @@
 //! Without a cluster: an API server on the embedded datastore, and everything else on top of it.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use tortie_apiserver::access::TokenAccess;
-use tortie_apiserver::http::Api;
+use tortie_apiserver::audit::Log;
+use tortie_apiserver::http::{Api, Options};
 use tortie_apiserver::server::certificates::{self, Credentials, Purpose};
 use tortie_apiserver::server::{self, Listener};
 use tortie_apiserver::standalone;
@@ -30,7 +30,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let _process = OwnFile::of_process(&folder)?;
 
     let mut parts = Parts::new();
-    let credentials = serve(&mut parts, args.listen, &folder, &store).await?;
+    let credentials = serve(&mut parts, args, &folder, &store).await?;
     let socket = socket::path_beside(&file);
     let listener = socket::bind(&socket)?;
     let _socket = OwnFile(socket);
@@ -65,10 +65,11 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
 /// Starts the API server.
 async fn serve(
     parts: &mut Parts,
-    listen: SocketAddr,
+    args: &Up,
     folder: &Path,
     store: &Arc<EmbeddedStore>,
 ) -> Result<Credentials> {
+    let listen = args.listen;
     let service = standalone::open(store).await?;
     let mut purpose = Purpose {
         folder: folder.to_owned(),
@@ -91,7 +92,16 @@ async fn serve(
     let own_socket = OwnFile(socket);
     let access = TokenAccess::new(&credentials.read_token()?);
     let access = access.with_authorities(Arc::clone(&authorities));
-    let api = Api::new(service, Arc::new(access));
+    let audit = match args.audit.settings() {
+        None => None,
+        Some(audit) => Log::open(&audit)
+            .with_context(|| format!("cannot open the audit log {}", audit.path.display()))?,
+    };
+    let options = Options {
+        audit,
+        ..Options::default()
+    };
+    let api = Api::new(service, Arc::new(access), options);
     let stopped = parts.stopped();
     parts.start("API server", async move {
         let listeners = vec![listener, Listener::Socket(local)];
