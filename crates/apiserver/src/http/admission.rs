@@ -98,7 +98,7 @@ impl Admission {
                 taken.all, class.name, user.name
             );
             let mut failure = Failure::new(Reason::TooManyRequests, message);
-            failure.details.retry_after = Some(RETRY_AFTER.into());
+            failure.details.retry_after = Some(RETRY_AFTER);
             return Err(failure);
         }
         taken.all += 1;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
@@ -71,7 +71,8 @@ impl<'de> Visitor<'de> for Place<'_> {
         let length = walk.path.len();
         let mut index = 0_usize;
         loop {
-            walk.path.push_str(&format!("[{index}]"));
+            // Writing to a text does not fail.
+            let _ = write!(walk.path, "[{index}]");
             let item = items.next_element_seed(Place(walk))?;
             walk.path.truncate(length);
             if item.is_none() {

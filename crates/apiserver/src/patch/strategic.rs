@@ -169,11 +169,11 @@ impl Merger {
             ListType::Map(keys) => Some(keys[0]),
             _ => None,
         };
-        let mut places: HashMap<Option<&Value>, usize> = HashMap::with_capacity(order.len());
+        let mut wanted: HashMap<Option<&Value>, usize> = HashMap::with_capacity(order.len());
         for (place, listed) in order.iter().enumerate() {
-            places.entry(name_of(listed, key)).or_insert(place);
+            wanted.entry(name_of(listed, key)).or_insert(place);
         }
-        let place = |item: &Value| places.get(&name_of(item, key)).copied();
+        let place = |item: &Value| wanted.get(&name_of(item, key)).copied();
         let mut last = None;
         let mut placed: Vec<(Option<usize>, Value)> = Vec::with_capacity(items.len());
         for item in items.drain(..) {

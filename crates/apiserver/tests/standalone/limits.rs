@@ -24,12 +24,12 @@ async fn fields_that_are_given_twice_are_refused_told_or_ignored() {
     assert_eq!(warned.json()["spec"]["order"], 2);
     let path = format!("{TIERS}/gold?fieldValidation=Ignore");
     let merge = "application/merge-patch+json";
-    let patch = r#"{"spec": {"order": 3, "order": 4}}"#;
-    let ignored = alone.ask("PATCH", &path, merge, patch).await;
+    let change = r#"{"spec": {"order": 3, "order": 4}}"#;
+    let ignored = alone.ask("PATCH", &path, merge, change).await;
     assert_eq!(ignored.code, 200, "{ignored:?}");
     assert!(!ignored.head.contains("warning"), "{}", ignored.head);
     let path = format!("{TIERS}/gold");
-    assert_eq!(alone.ask("PATCH", &path, merge, patch).await.code, 400);
+    assert_eq!(alone.ask("PATCH", &path, merge, change).await.code, 400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -42,10 +42,10 @@ async fn metadata_has_bounds_also_for_what_patches_add() {
     };
     let tier = json!({"metadata": {"name": "gold", "labels": labels(0)}});
     assert_eq!(alone.post(TIERS, &tier).await.code, 201);
-    let patch = json!({"metadata": {"labels": labels(1500)}}).to_string();
+    let change = json!({"metadata": {"labels": labels(1500)}}).to_string();
     let path = format!("{TIERS}/gold");
     let merge = "application/merge-patch+json";
-    let refused = alone.ask("PATCH", &path, merge, &patch).await;
+    let refused = alone.ask("PATCH", &path, merge, &change).await;
     assert_eq!(refused.code, 422, "{refused:?}");
     assert!(
         refused
@@ -58,7 +58,7 @@ async fn metadata_has_bounds_also_for_what_patches_add() {
     assert_eq!(refused.code, 422, "{refused:?}");
 }
 
-/// Each patch is small enough; what they add up to is not.
+/// Each change is small enough; what they add up to is not.
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_do_not_grow_beyond_their_bound() {
     let alone = Alone::start().await;
@@ -66,10 +66,10 @@ async fn objects_do_not_grow_beyond_their_bound() {
     let half = "x".repeat(2 << 20);
     let map = json!({"metadata": {"name": "big"}, "data": {"one": half}});
     assert_eq!(alone.post(maps, &map).await.code, 201);
-    let patch = json!({"data": {"two": half}}).to_string();
+    let change = json!({"data": {"two": half}}).to_string();
     let path = format!("{maps}/big");
     let refused = alone
-        .ask("PATCH", &path, "application/merge-patch+json", &patch)
+        .ask("PATCH", &path, "application/merge-patch+json", &change)
         .await;
     assert_eq!(refused.code, 413, "{}", refused.head);
     let message = refused.message();

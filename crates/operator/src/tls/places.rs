@@ -218,7 +218,9 @@ mod tests {
     fn known_clients_never_take_all() {
         let places = Places::new(32);
         let known: Vec<_> = (0..32).map(|_| places.enter(HERE).unwrap()).collect();
-        known.iter().for_each(|(place, _)| place.set_known());
+        for (place, _) in &known {
+            place.set_known();
+        }
         let count = known.iter().filter(|(place, _)| place.known()).count();
         assert_eq!(count, 30);
         assert!(places.enter(HERE).is_some());
