@@ -8,6 +8,7 @@
 //! - A watcher that does not keep up is cut off; it never holds memory beyond the last changes that all share.
 
 mod event;
+mod object;
 mod recent;
 
 use std::collections::BTreeMap;
@@ -20,10 +21,10 @@ use tokio::sync::Notify;
 use self::recent::Recent;
 use crate::failure::{Failure, Reason, Result};
 use crate::registry::ResourceType;
-use crate::storage::{Change, Changes, Listed, Storage, What};
+use crate::storage::{Change, Changes, Storage, What};
 
-pub(crate) use self::event::size_of;
 pub use self::event::{HubEvent, Meaning};
+pub use self::object::Object;
 
 /// How many changes are told together at most.
 const MOST_TOGETHER: usize = 256;
@@ -36,7 +37,7 @@ pub struct Hub {
 
 #[derive(Default)]
 struct State {
-    objects: BTreeMap<Id, Arc<Value>>,
+    objects: BTreeMap<Id, Object>,
     recent: Recent,
     /// Every change after this revision is in `recent`.
     covered_after: u64,
@@ -59,14 +60,14 @@ pub struct Position {
 }
 
 impl Hub {
-    /// A hub that knows what a list gave.
-    pub fn new(of: ResourceType, listed: Listed) -> Self {
-        let objects = listed.items.into_iter();
-        let objects = objects.map(|object| (id_of(&object), Arc::new(object)));
+    /// A hub that knows all objects as of a revision.
+    pub fn new(of: ResourceType, objects: Vec<Object>, revision: u64) -> Self {
+        let objects = objects.into_iter();
+        let objects = objects.map(|object| (id_of(object.head()), object));
         let state = State {
             objects: objects.collect(),
-            covered_after: listed.revision,
-            revision: listed.revision,
+            covered_after: revision,
+            revision,
             ..State::default()
         };
         Self {
@@ -123,7 +124,7 @@ impl Hub {
     }
 
     /// The current objects of a namespace, or of all, and a watch of what follows.
-    pub fn from_now(&self, namespace: Option<&str>) -> (Vec<Arc<Value>>, Position) {
+    pub fn from_now(&self, namespace: Option<&str>) -> (Vec<Object>, Position) {
         let mut state = self.lock();
         let objects = state.objects_of(namespace);
         let (next, revision) = (state.recent.end(), state.revision);
@@ -132,16 +133,11 @@ impl Hub {
 
     /// An object that was read elsewhere: the one that the hub has, if it is in the same state, so that there is one copy
     /// for all who read it.
-    pub fn share(&self, object: Value) -> Arc<Value> {
-        let id = id_of(&object);
-        let known = self.lock().objects.get(&id).cloned();
-        let revision = |object: &Value| {
-            let revision = object.pointer("/metadata/resourceVersion");
-            revision.and_then(Value::as_str).map(str::to_owned)
-        };
+    pub fn share(&self, object: Value) -> Object {
+        let known = self.lock().objects.get(&id_of(&object)).cloned();
         match known {
-            Some(known) if revision(&known) == revision(&object) => known,
-            _ => Arc::new(object),
+            Some(known) if known.revision() == object::revision_of(&object) => known,
+            _ => Object::new(object),
         }
     }
 
@@ -195,8 +191,9 @@ impl State {
         let event = match change.what {
             What::Bookmark => None,
             What::Put(object) => {
-                let object = Arc::new(object);
-                let before = self.objects.insert(id_of(&object), Arc::clone(&object));
+                let id = id_of(&object);
+                let object = Object::new(object);
+                let before = self.objects.insert(id, object.clone());
                 Some(HubEvent::put(revision, before, object))
             }
             // One that was never seen, because it could not be read, is gone for nobody.
@@ -220,14 +217,14 @@ impl State {
         }
     }
 
-    fn objects_of(&self, namespace: Option<&str>) -> Vec<Arc<Value>> {
+    fn objects_of(&self, namespace: Option<&str>) -> Vec<Object> {
         let Some(namespace) = namespace else {
             return self.objects.values().cloned().collect();
         };
         let first = (namespace.to_owned(), String::new());
         let objects = self.objects.range(first..);
         let objects = objects.take_while(|((of, _), _)| of == namespace);
-        objects.map(|(_, object)| Arc::clone(object)).collect()
+        objects.map(|(_, object)| object.clone()).collect()
     }
 }
 

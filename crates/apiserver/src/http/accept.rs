@@ -1,7 +1,5 @@
 //! What a client accepts, and objects in that form.
 
-use std::sync::Arc;
-
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use jiff::Timestamp;
@@ -9,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{list, reply};
 use crate::failure::{Failure, Reason, Result};
+use crate::hub::Object;
 use crate::openapi;
 use crate::options::Query;
 use crate::registry::ResourceType;
@@ -190,7 +189,7 @@ impl View {
     /// All objects that were deleted.
     pub(super) fn deleted_all(self, of: &ResourceType, deleted: Vec<Deleted>) -> Response {
         let items = deleted.into_iter().map(|deleted| match deleted {
-            Deleted::Gone(object) | Deleted::Marked(object) => Arc::new(object),
+            Deleted::Gone(object) | Deleted::Marked(object) => Object::new(object),
         });
         let page = Page {
             items: items.collect(),

@@ -1,16 +1,16 @@
 //! Lists, written item by item: all of them at once may be more than should be in memory.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use axum::response::Response;
 use futures::{StreamExt as _, stream};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::accept::View;
 use super::reply;
+use crate::hub::Object;
 use crate::registry::ResourceType;
 use crate::service::Page;
 use crate::table;
@@ -23,7 +23,7 @@ struct Lines {
     view: View,
     /// What comes before the items; none once that is written.
     head: Option<String>,
-    items: std::vec::IntoIter<Arc<Value>>,
+    items: std::vec::IntoIter<Object>,
     is_first: bool,
     is_over: bool,
 }
@@ -44,8 +44,15 @@ pub(super) fn response(view: View, of: &ResourceType, page: Page) -> Response {
             format!("meta.k8s.io/{}", version.as_str()),
         ),
         View::Table(options) => {
-            let items = page.items.iter().map(AsRef::as_ref);
-            let table = table::table(of, items, &metadata, options, jiff::Timestamp::now());
+            let now = jiff::Timestamp::now();
+            let table = if options.include == table::Include::Object {
+                let items: Vec<_> = page.items.iter().map(Object::whole).collect();
+                let items = items.iter().map(AsRef::as_ref);
+                table::table(of, items, &metadata, options, now)
+            } else {
+                let items = page.items.iter().map(Object::head);
+                table::table(of, items, &metadata, options, now)
+            };
             return reply::json(StatusCode::OK, &table);
         }
     };
@@ -95,13 +102,13 @@ impl Lines {
                 bytes.push(b',');
             }
             self.is_first = false;
-            // Writing a value into memory does not fail.
-            let _ = match self.view {
+            match self.view {
                 View::Metadata(version) => {
-                    serde_json::to_writer(&mut bytes, &table::partial(&item, version))
+                    let partial = table::partial(item.head(), version);
+                    bytes.extend_from_slice(partial.to_string().as_bytes());
                 }
-                View::Whole | View::Table(_) => serde_json::to_writer(&mut bytes, &*item),
-            };
+                View::Whole | View::Table(_) => item.write(&mut bytes),
+            }
         }
         Some(bytes.into())
     }
@@ -109,6 +116,8 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::registry::Registry;
 
@@ -126,11 +135,10 @@ mod tests {
     #[tokio::test]
     async fn small_lists_come_as_a_whole_and_large_ones_in_pieces() {
         for (count, is_whole) in [(0, true), (1, true), (10, true), (100, false)] {
-            let item =
-                |number: usize| Arc::new(json!({"data": {number.to_string(): "x".repeat(4096)}}));
+            let item = |number: usize| json!({"data": {number.to_string(): "x".repeat(4096)}});
             let items: Vec<_> = (0..count).map(item).collect();
             let page = Page {
-                items: items.clone(),
+                items: items.iter().cloned().map(Object::new).collect(),
                 revision: 7,
                 continuation: "more".to_owned(),
                 remaining: Some(3),

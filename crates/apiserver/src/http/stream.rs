@@ -131,7 +131,7 @@ impl State {
         if matches!(self.view, View::Whole) || event.kind == WatchKind::Bookmark {
             return event.text(|| whole_line(event));
         }
-        let object = self.view.render(self.watching.of(), &event.object);
+        let object = self.view.render(self.watching.of(), &event.object.whole());
         self.view = self.view.after_first();
         to_line(&json!({"type": event.kind.as_str(), "object": object}))
     }
@@ -139,17 +139,9 @@ impl State {
 
 /// The same as [`to_line`] makes of it, without a copy of the object.
 fn whole_line(event: &WatchEvent) -> Bytes {
-    #[derive(serde::Serialize)]
-    struct Line<'a> {
-        object: &'a Value,
-        r#type: &'a str,
-    }
-    let line = Line {
-        object: &event.object,
-        r#type: event.kind.as_str(),
-    };
-    let mut line = serde_json::to_vec(&line).unwrap_or_default();
-    line.push(b'\n');
+    let mut line = b"{\"object\":".to_vec();
+    event.object.write(&mut line);
+    line.extend_from_slice(format!(",\"type\":\"{}\"}}\n", event.kind.as_str()).as_bytes());
     line.into()
 }
 

@@ -9,8 +9,8 @@ use crate::registry::Registry;
 fn hub() -> Hub {
     let registry = Registry::standalone();
     let of = registry.find("projectcalico.org", "v3", "tiers").unwrap();
-    let items = vec![tier("default", 5)];
-    Hub::new(of.clone(), Listed { items, revision: 7 })
+    let items = vec![Object::new(tier("default", 5))];
+    Hub::new(of.clone(), items, 7)
 }
 
 fn tier(name: &str, revision: u64) -> Value {
@@ -124,8 +124,9 @@ async fn large_objects_are_kept_for_a_shorter_time() {
 fn policies() -> Hub {
     let registry = Registry::standalone();
     let of = registry.find("projectcalico.org", "v3", "networkpolicies");
-    let items = vec![policy("a", "old", 3), policy("b", "old", 4)];
-    Hub::new(of.unwrap().clone(), Listed { items, revision: 7 })
+    let items = [policy("a", "old", 3), policy("b", "old", 4)];
+    let items = items.into_iter().map(Object::new).collect();
+    Hub::new(of.unwrap().clone(), items, 7)
 }
 
 fn policy(namespace: &str, name: &str, revision: u64) -> Value {
@@ -148,7 +149,7 @@ fn revisions(events: &[Arc<HubEvent>]) -> Vec<u64> {
 async fn only_changes_of_the_namespace_are_told_and_bookmarks_go_on() {
     let hub = policies();
     let (objects, mut position) = hub.from_now(Some("b"));
-    assert_eq!(objects, [Arc::new(policy("b", "old", 4))]);
+    assert_eq!(objects, [Object::new(policy("b", "old", 4))]);
     for (namespace, revision) in [
         ("a", 8),
         ("b", 9),

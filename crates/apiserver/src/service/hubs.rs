@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 
 use crate::failure::Result;
-use crate::hub::Hub;
+use crate::hub::{Hub, Object};
 use crate::registry::ResourceType;
 use crate::storage::Storage;
 
@@ -29,8 +29,10 @@ impl Hubs {
         {
             return Ok(Arc::clone(hub));
         }
-        let listed = storage.list(of, None).await?;
-        let hub = Arc::new(Hub::new(of.clone(), listed));
+        let mut objects = Vec::new();
+        let mut take = |object| objects.push(Object::new(object));
+        let revision = storage.list_each(of, None, &mut take).await?;
+        let hub = Arc::new(Hub::new(of.clone(), objects, revision));
         let (task, storage) = (Arc::clone(&hub), Arc::clone(storage));
         tokio::spawn(async move { task.run(storage.as_ref()).await });
         running.insert(key, Arc::clone(&hub));

@@ -7,10 +7,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
 use crate::failure::{Failure, Reason, Result};
-use crate::hub::size_of;
+use crate::hub::Object;
 use crate::options::ListOptions;
 use crate::registry::ResourceType;
 use crate::selector::{FieldSelector, LabelSelector};
@@ -33,7 +31,7 @@ pub(super) struct Pages {
 struct Kept {
     id: uuid::Uuid,
     scope: Scope,
-    items: Vec<Arc<Value>>,
+    items: Vec<Object>,
     revision: u64,
     bytes: usize,
     end: Instant,
@@ -52,7 +50,7 @@ pub(super) struct Scope {
 
 /// A part of a kept list.
 pub(super) struct Part {
-    pub(super) items: Vec<Arc<Value>>,
+    pub(super) items: Vec<Object>,
     pub(super) revision: u64,
     /// What asks for the next part; empty after the last.
     pub(super) continuation: String,
@@ -82,16 +80,16 @@ impl Pages {
     /// Keeps a list, and gives the first part of it.
     pub(super) fn begin(
         &self,
-        items: Vec<Arc<Value>>,
+        items: Vec<Object>,
         revision: u64,
         limit: usize,
         scope: Scope,
     ) -> Part {
-        let own = items.iter().filter(|item| Arc::strong_count(item) == 1);
+        let own = items.iter().filter(|item| !item.is_shared());
         let kept = Kept {
             id: uuid::Uuid::new_v4(),
             scope,
-            bytes: own.map(|item| size_of(item)).sum(),
+            bytes: own.map(Object::size).sum(),
             items,
             revision,
             end: Instant::now() + LIFETIME,
@@ -178,8 +176,10 @@ mod tests {
     use crate::options::Query;
     use crate::registry::Registry;
 
-    fn numbers(count: usize) -> Vec<Arc<Value>> {
-        (0..count).map(|number| Arc::new(json!(number))).collect()
+    fn numbers(count: usize) -> Vec<Object> {
+        (0..count)
+            .map(|number| Object::new(json!(number)))
+            .collect()
     }
 
     /// Of a path and a query, for a reader.

@@ -1,7 +1,6 @@
 //! Reads: one object, or a page of a list.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -10,6 +9,7 @@ use super::pages::Scope;
 use super::shared_read::Objects;
 use crate::access::tiers::tier_of;
 use crate::failure::Result;
+use crate::hub::Object;
 use crate::options::ListOptions;
 use crate::registry::ResourceType;
 
@@ -17,7 +17,7 @@ use crate::registry::ResourceType;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     /// The objects.
-    pub items: Vec<Arc<Value>>,
+    pub items: Vec<Object>,
     /// The state that a watch may continue from.
     pub revision: u64,
     /// Where the next page begins; empty on the last one.
@@ -61,7 +61,10 @@ impl Service {
                 };
                 let read = self.reads.read(of, namespace, read).await?;
                 let revision = read.revision;
-                let items = read.items.iter().filter(|object| options.selects(object));
+                let items = read
+                    .items
+                    .iter()
+                    .filter(|object| options.selects(object.head()));
                 let items: Vec<_> = items.cloned().collect();
                 drop(read);
                 if options.limit == 0 || items.len() <= options.limit {

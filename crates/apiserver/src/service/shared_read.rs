@@ -6,16 +6,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
 use tokio::sync::{Mutex as Turn, OnceCell};
 
 use crate::failure::Result;
+use crate::hub::Object;
 use crate::registry::ResourceType;
 
 /// All objects of a type, perhaps of one namespace, as of one revision.
 #[derive(Debug)]
 pub(super) struct Objects {
-    pub(super) items: Vec<Arc<Value>>,
+    pub(super) items: Vec<Object>,
     pub(super) revision: u64,
 }
 

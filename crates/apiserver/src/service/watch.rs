@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Service;
 use crate::failure::Result;
-use crate::hub::{Hub, HubEvent, Meaning, Position};
+use crate::hub::{Hub, HubEvent, Meaning, Object, Position};
 use crate::options::{ListOptions, Revision};
 use crate::registry::ResourceType;
 
@@ -21,7 +21,7 @@ pub struct WatchEvent {
     /// What happened.
     pub kind: WatchKind,
     /// The object, or what stands for it.
-    pub object: Arc<Value>,
+    pub object: Object,
     /// The change, if others may see the same.
     origin: Option<Arc<HubEvent>>,
 }
@@ -49,7 +49,7 @@ pub struct Watching {
 }
 
 impl WatchEvent {
-    fn own(kind: WatchKind, object: Arc<Value>) -> Self {
+    fn own(kind: WatchKind, object: Object) -> Self {
         Self {
             kind,
             object,
@@ -109,16 +109,16 @@ impl Service {
         };
         if initial != Some(false) {
             for object in objects {
-                if watching.selects(&object) {
+                if watching.selects(object.head()) {
                     let event = WatchEvent::own(WatchKind::Added, object);
                     watching.pending.push_back(event);
                 }
             }
         }
         if initial == Some(true) && options.has_bookmarks {
-            let mut bookmark = watching.bookmark();
-            let object = Arc::make_mut(&mut bookmark.object);
+            let mut object = watching.bookmark_object();
             object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+            let bookmark = WatchEvent::own(WatchKind::Bookmark, Object::new(object));
             watching.pending.push_back(bookmark);
         }
         Ok(watching)
@@ -148,15 +148,18 @@ impl Watching {
 
     /// Says how far the watch has come. Only right when nothing is pending, which is so while [`Watching::next`] waits.
     pub fn bookmark(&self) -> WatchEvent {
-        let object = json!({
+        WatchEvent::own(WatchKind::Bookmark, Object::new(self.bookmark_object()))
+    }
+
+    fn bookmark_object(&self) -> Value {
+        json!({
             "kind": self.of.kind,
             "apiVersion": self.of.api_version(),
             "metadata": {
                 "resourceVersion": self.hub.reached(&self.position).to_string(),
                 "creationTimestamp": null,
             },
-        });
-        WatchEvent::own(WatchKind::Bookmark, Arc::new(object))
+        })
     }
 
     /// The type of the objects.
@@ -175,12 +178,14 @@ impl Watching {
 
     /// A change as it looks to who sees only selected objects.
     fn seen(&self, event: &Arc<HubEvent>) -> Option<WatchEvent> {
-        let before = event.before.as_ref().filter(|object| self.selects(object));
-        let after = event.after.as_ref().filter(|object| self.selects(object));
+        let before = event.before.as_ref();
+        let before = before.filter(|object| self.selects(object.head()));
+        let after = event.after.as_ref();
+        let after = after.filter(|object| self.selects(object.head()));
         let (kind, object) = match (before, after) {
             (None, None) => return None,
-            (None, Some(after)) => (WatchKind::Added, Arc::clone(after)),
-            (Some(_), Some(after)) => (WatchKind::Modified, Arc::clone(after)),
+            (None, Some(after)) => (WatchKind::Added, after.clone()),
+            (Some(_), Some(after)) => (WatchKind::Modified, after.clone()),
             (Some(_), None) => (WatchKind::Deleted, event.last()?),
         };
         Some(WatchEvent {
