@@ -25,7 +25,7 @@ pub enum Level {
     Metadata,
     /// What was sent as well.
     Request,
-    /// What was answered as well, but for lists and watches.
+    /// What was answered as well, if that is one object.
     RequestResponse,
 }
 

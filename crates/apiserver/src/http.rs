@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{HttpBody, to_bytes};
+use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
@@ -310,15 +310,10 @@ async fn recorded(record: Option<Record>, response: Response) -> Response {
     let code = response.status();
     let response = if record.wants_response() {
         let (parts, body) = response.into_parts();
-        // What is not written as a whole is a list or a watch.
-        if HttpBody::size_hint(&body).exact().is_none() {
-            Response::from_parts(parts, body)
-        } else {
-            // It is in memory already, so that reading it does not fail.
-            let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
-            record.set_response(&bytes);
-            Response::from_parts(parts, bytes.into())
-        }
+        // It is in memory already, so that reading it does not fail.
+        let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+        record.set_response(&bytes);
+        Response::from_parts(parts, bytes.into())
     } else {
         response
     };

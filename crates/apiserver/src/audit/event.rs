@@ -27,6 +27,8 @@ pub struct Record {
     /// None once it is written down.
     event: Option<Value>,
     is_watch: bool,
+    /// Whether the answer is one object.
+    is_about_one: bool,
 }
 
 impl Record {
@@ -67,6 +69,8 @@ impl Record {
             log,
             event: Some(event),
             is_watch: verb == "watch",
+            is_about_one: matches!(target, Target::Objects(_))
+                && !matches!(verb, "list" | "watch" | "deletecollection"),
         }
     }
 
@@ -91,7 +95,7 @@ impl Record {
 
     /// Whether what is answered is wanted.
     pub(crate) fn wants_response(&self) -> bool {
-        self.log.level() >= Level::RequestResponse
+        self.is_about_one && self.log.level() >= Level::RequestResponse
     }
 
     /// Notes what is answered.

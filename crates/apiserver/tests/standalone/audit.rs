@@ -113,6 +113,9 @@ async fn contents_are_written_down_without_secrets() {
     assert_eq!(lines[0]["requestObject"]["data"], data);
     assert_eq!(lines[0]["responseObject"]["data"], data);
     assert!(lines[0]["responseObject"]["metadata"]["uid"].is_string());
+    // A list is not one object.
+    assert_eq!(lines[1]["verb"], "list");
+    assert!(lines[1].get("responseObject").is_none());
 }
 
 /// Its client leaves before it is stored, and there is a line all the same.
