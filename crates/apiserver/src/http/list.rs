@@ -24,6 +24,8 @@ struct Lines {
     /// What comes before the items; none once that is written.
     head: Option<String>,
     items: std::vec::IntoIter<Object>,
+    /// The text of a large object that comes next. It is not copied: who reads slowly holds nothing of his own.
+    large: Option<Bytes>,
     is_first: bool,
     is_over: bool,
 }
@@ -64,6 +66,7 @@ pub(super) fn response(view: View, of: &ResourceType, page: Page) -> Response {
             json!(api_version)
         )),
         items: page.items.into_iter(),
+        large: None,
         is_first: true,
         is_over: false,
     };
@@ -88,6 +91,9 @@ pub(super) fn response(view: View, of: &ResourceType, page: Page) -> Response {
 impl Lines {
     /// The next bytes; none after the last.
     fn next(&mut self) -> Option<Bytes> {
+        if let Some(large) = self.large.take() {
+            return Some(large);
+        }
         if self.is_over {
             return None;
         }
@@ -107,7 +113,13 @@ impl Lines {
                     let partial = table::partial(item.head(), version);
                     bytes.extend_from_slice(partial.to_string().as_bytes());
                 }
-                View::Whole | View::Table(_) => item.write(&mut bytes),
+                View::Whole | View::Table(_) => match item.text() {
+                    None => item.write(&mut bytes),
+                    large => {
+                        self.large = large;
+                        break;
+                    }
+                },
             }
         }
         Some(bytes.into())
@@ -148,6 +160,23 @@ mod tests {
                 "metadata": {"resourceVersion": "7", "continue": "more", "remainingItemCount": 3},
             });
             assert_eq!(read(page).await, (is_whole, expected), "{count}");
+        }
+    }
+
+    #[tokio::test]
+    async fn large_objects_are_written_between_small_ones() {
+        let item = |size: usize| json!({"data": {"key": vec!["text"; size]}});
+        for sizes in [&[50_000][..], &[1, 50_000, 1], &[50_000, 50_000]] {
+            let items: Vec<_> = sizes.iter().map(|size| item(*size)).collect();
+            let page = Page {
+                items: items.iter().cloned().map(Object::new).collect(),
+                revision: 7,
+                continuation: String::new(),
+                remaining: None,
+            };
+            let (is_whole, list) = read(page).await;
+            assert!(!is_whole);
+            assert_eq!(list["items"], Value::Array(items), "{sizes:?}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use serde_json::{Map, Value};
 
 use super::event::size_of;
@@ -22,7 +23,7 @@ pub struct Object(Arc<Kept>);
 #[derive(Debug)]
 enum Kept {
     Whole(Value),
-    Text { head: Value, json: Box<[u8]> },
+    Text { head: Value, json: Bytes },
 }
 
 impl Object {
@@ -32,7 +33,7 @@ impl Object {
             Kept::Whole(object)
         } else {
             Kept::Text {
-                json: object.to_string().into_bytes().into(),
+                json: object.to_string().into(),
                 head: head_of(object),
             }
         };
@@ -64,6 +65,14 @@ impl Object {
             // Writing a value into memory does not fail.
             Kept::Whole(object) => drop(serde_json::to_writer(bytes, object)),
             Kept::Text { json, .. } => bytes.extend_from_slice(json),
+        }
+    }
+
+    /// The JSON text of a large object, of which there is one for all.
+    pub fn text(&self) -> Option<Bytes> {
+        match &*self.0 {
+            Kept::Whole(_) => None,
+            Kept::Text { json, .. } => Some(json.clone()),
         }
     }
 
@@ -154,6 +163,7 @@ mod tests {
         let mut text = Vec::new();
         object.write(&mut text);
         assert_eq!(text, value.to_string().into_bytes());
+        assert_eq!(object.text().unwrap(), text);
         assert_eq!(object.revision(), Some("7"));
     }
 
@@ -164,6 +174,7 @@ mod tests {
         let object = Object::new(value.clone());
         assert_eq!(*object.head(), value);
         assert!(matches!(object.whole(), Cow::Borrowed(_)));
+        assert_eq!(object.text(), None);
     }
 
     #[test]
