@@ -204,7 +204,7 @@ mod tests {
         }));
         for kind in [Kind::NetworkPolicy, Kind::GlobalNetworkPolicy] {
             let mut resource = Resource::decode_stored(kind, &value).unwrap();
-            let mut unknown = |resource: &mut Resource| {
+            let unknown = |resource: &mut Resource| {
                 rules_of(resource)
                     .unwrap()
                     .map(|rules| rules.iter().map(|rule| rule.unknown.clone()).collect())

@@ -5,7 +5,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use tortie_api::{Kind, Resource};
 
 use crate::error::{Error, Result};
@@ -202,7 +202,7 @@ pub struct Invalid {
     /// Why it could not be read.
     pub reason: String,
     /// For a policy that is enforced: what denies in its place, if it can be told about whom the policy is.
-    #[serde(default, with = "stand_in_json")]
+    #[serde(default, deserialize_with = "read_stand_in")]
     pub stand_in: Option<Box<Resource>>,
 }
 
@@ -231,28 +231,15 @@ impl Invalid {
 }
 
 /// Resources tell their kind in JSON, and are read as that.
-mod stand_in_json {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use serde_json::Value;
-    use tortie_api::{Kind, Resource};
-
-    pub(super) fn serialize<S: Serializer>(
-        stand_in: &Option<Box<Resource>>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        stand_in.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Box<Resource>>, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let kind = value.get("kind").and_then(Value::as_str);
-        let resource = kind
-            .and_then(Kind::from_name)
-            .and_then(|kind| Resource::decode_stored(kind, &value).ok());
-        Ok(resource.map(Box::new))
-    }
+fn read_stand_in<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Box<Resource>>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    let kind = value.get("kind").and_then(serde_json::Value::as_str);
+    let resource = kind
+        .and_then(tortie_api::Kind::from_name)
+        .and_then(|kind| Resource::decode_stored(kind, &value).ok());
+    Ok(resource.map(Box::new))
 }
 
 /// A stream of changes.

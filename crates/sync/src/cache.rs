@@ -328,7 +328,7 @@ mod tests {
         let task = tokio::spawn(cache.run());
         let mut gone = Vec::new();
         // Time stands still but for waits: after so long, nothing more happens.
-        let end = sleep(Duration::from_secs(60));
+        let end = sleep(Duration::from_mins(1));
         tokio::pin!(end);
         loop {
             tokio::select! {

@@ -10,7 +10,7 @@ use crate::health::{Health, Part};
 use crate::metrics::Metrics;
 
 /// How often it is said that the datastore is not ready.
-const REMINDER: Duration = Duration::from_secs(60);
+const REMINDER: Duration = Duration::from_mins(1);
 
 /// See the module.
 #[derive(Debug, Default)]

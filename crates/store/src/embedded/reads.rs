@@ -141,7 +141,7 @@ impl StoreFile {
                 size += json.len();
                 match json::decode(key.kind, json, revision.to_string()) {
                     Ok(resource) => part.items.push(resource),
-                    Err(reason) => part.invalid.push(Invalid { key, reason }),
+                    Err(reason) => part.invalid.push(Invalid::of_bytes(key, reason, json)),
                 }
             }
             take(part);
