@@ -9,42 +9,45 @@ use tortie_apiserver::audit::{Level, Settings};
 #[derive(Debug, Args)]
 pub(crate) struct AuditLog {
     /// File to write requests to, as lines of JSON (audit.k8s.io/v1) [default: none].
-    #[arg(long, value_name = "FILE")]
-    audit_log_path: Option<PathBuf>,
+    #[arg(id = "audit-log-path", long, value_name = "FILE")]
+    path: Option<PathBuf>,
     /// How much of requests is written: None, Metadata, Request or `RequestResponse`.
     #[arg(
+        id = "audit-level",
         long,
         value_name = "LEVEL",
         default_value = "Metadata",
-        requires = "audit_log_path"
+        requires = "audit-log-path"
     )]
-    audit_level: Level,
+    level: Level,
     /// Size in MiB at which another file is begun.
     #[arg(
+        id = "audit-log-maxsize",
         long,
         value_name = "MIB",
         default_value_t = 100,
-        requires = "audit_log_path"
+        requires = "audit-log-path"
     )]
-    audit_log_maxsize: u32,
+    max_size: u32,
     /// How many files are kept besides that.
     #[arg(
+        id = "audit-log-maxbackup",
         long,
         value_name = "NUMBER",
         default_value_t = 10,
-        requires = "audit_log_path"
+        requires = "audit-log-path"
     )]
-    audit_log_maxbackup: usize,
+    max_backups: usize,
 }
 
 impl AuditLog {
     /// What they ask for; nothing if no file is given.
     pub(crate) fn settings(&self) -> Option<Settings> {
         Some(Settings {
-            path: self.audit_log_path.clone()?,
-            level: self.audit_level,
-            max_bytes: u64::from(self.audit_log_maxsize) << 20,
-            backups: self.audit_log_maxbackup,
+            path: self.path.clone()?,
+            level: self.level,
+            max_bytes: u64::from(self.max_size) << 20,
+            backups: self.max_backups,
         })
     }
 }
