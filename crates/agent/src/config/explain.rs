@@ -3,6 +3,12 @@
 use super::resolve::Resolved;
 use super::source::Origin;
 
+/// What a datastore says of itself, and nobody sets.
+const FACTS: [&str; 2] = ["ClusterGUID", "CalicoVersion"];
+
+/// What is the case whatever is set; a node's start sets it.
+const DONE: [(&str, &str); 1] = [("ReportingIntervalSecs", "0")];
+
 /// One parameter, its value and where that came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
@@ -37,6 +43,8 @@ pub struct WithoutEffect {
 pub fn without_effect(resolved: &Resolved) -> Vec<WithoutEffect> {
     let set = resolved.settings.iter().filter(|setting| {
         !setting.parameter.acted_on
+            && !FACTS.contains(&setting.parameter.name)
+            && !DONE.contains(&(setting.parameter.name, setting.text.as_str()))
             && setting.origin != Origin::Default
             && setting.value != setting.parameter.default_value()
     });

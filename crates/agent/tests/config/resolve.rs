@@ -260,6 +260,13 @@ fn what_is_set_and_not_acted_on_is_told_with_what_follows() {
         // As it would be anyway, and one that is acted on.
         (Origin::Global, "WireguardListeningPort", "51820"),
         (Origin::Global, "WireguardEnabled", "true"),
+        // What nobody sets, and what is so anyway.
+        (Origin::Global, "ReportingIntervalSecs", "0"),
+        (
+            Origin::Global,
+            "ClusterGUID",
+            "a47eb4986d574fe4a5c257648a18a8e7",
+        ),
     ]);
     let told: Vec<String> = without_effect(&resolved)
         .iter()
