@@ -16,6 +16,7 @@ mod setting;
 mod traffic;
 
 mod appearing;
+mod chaos;
 mod continuity;
 mod datastore;
 mod host_endpoints;

@@ -66,6 +66,15 @@ impl Setting {
         RunningAgent::start(plane, &self.start(parameters))
     }
 
+    /// Starts an agent that reads another store, and waits until everything is in force.
+    pub(crate) fn start_agent_on(&self, store: Arc<dyn Store>, plane: Plane) -> RunningAgent {
+        let start = Start {
+            store,
+            ..self.start(&[])
+        };
+        RunningAgent::start(plane, &start)
+    }
+
     /// Starts an agent, and waits for nothing.
     pub(crate) fn begin_agent(&self, plane: Plane, parameters: &[(&str, &str)]) -> RunningAgent {
         RunningAgent::begin(plane, &self.start(parameters)).0
