@@ -19,6 +19,9 @@ use tree::Reader;
 /// The group in which older clusters keep the same resources.
 const STORED_API_VERSION: &str = "crd.projectcalico.org/v1";
 
+/// How much of a text aliases may repeat, in parser events: a word is one.
+const MAX_REPEATED: usize = 50_000;
+
 /// Why a text could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -84,11 +87,15 @@ fn syntax(error: impl std::fmt::Display) -> Error {
     Error::Syntax(error.to_string().trim_end().to_owned())
 }
 
-/// All that grows with the text is bounded by its size; the other limits of the parser, on nesting and aliases, stay.
+/// All that grows with the text is bounded by its size; the other limits of the parser, on nesting, stay. What aliases
+/// repeat is bounded by a number: a short text could otherwise stand for very many objects.
 fn options(not_finite: NonFiniteFloatPolicy) -> serde_saphyr::Options {
     serde_saphyr::options! {
         strict_booleans: true,
         non_finite_float_policy: not_finite,
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: MAX_REPEATED,
+        },
         budget: serde_saphyr::budget! {
             max_documents: usize::MAX,
             max_events: usize::MAX,

@@ -215,3 +215,20 @@ fn any_name_or_label_value_that_is_written_is_read_again() {
         assert_eq!(one(&yaml), written, "{yaml}");
     }
 }
+
+#[test]
+fn aliases_repeat_a_bounded_amount() {
+    let list = |level: u32| {
+        let inner = level - 1;
+        format!("a{level}: &a{level} [*a{inner}, *a{inner}, *a{inner}, *a{inner}]")
+    };
+    let lists = |levels: u32| -> String {
+        let lists: Vec<String> = (1..levels).map(list).collect();
+        format!("a0: &a0 [x]\n{}\n", lists.join("\n"))
+    };
+    assert!(parse(&lists(6)).is_ok());
+    for levels in [9, 30] {
+        let error = parse(&lists(levels)).unwrap_err();
+        assert!(matches!(error, Error::Syntax(_)), "{error}");
+    }
+}

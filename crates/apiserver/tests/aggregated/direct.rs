@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use axum::http::Request;
 use kube::config::AuthInfo;
@@ -12,6 +13,9 @@ use crate::support::{Cluster, eventually, issue};
 const TIERS: &str = "/apis/projectcalico.org/v3/tiers";
 
 /// The code and the text of an answer; the code is 0 if there is none.
+/// How long an answer may take. Mostly it takes some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 async fn ask(authority: &Path, address: SocketAddr, who: AuthInfo, path: &str) -> (u16, String) {
     ask_with(authority, address, who, path, &[]).await
 }
@@ -28,6 +32,10 @@ async fn ask_with(
     let (_, pem) = x509_parser::pem::parse_x509_pem(&pem).unwrap();
     config.root_cert = Some(vec![pem.contents]);
     config.auth_info = who;
+    // Who gets no answer asks again, and the test says so after a while.
+    config.connect_timeout = Some(PATIENCE);
+    config.read_timeout = Some(PATIENCE);
+    config.default_retry = false;
     let client = kube::Client::try_from(config).unwrap();
     let mut request = Request::get(path);
     for (name, value) in headers {
