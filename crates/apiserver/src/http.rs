@@ -173,7 +173,13 @@ impl Api {
             if let Some(record) = &mut record {
                 record.set_user(&user);
             }
-            let place = self.admission.enter(&user, &parts.method)?;
+            let place = match self.admission.enter(&user, &parts.method) {
+                Ok(place) => place,
+                Err(failure) => {
+                    body::discard(body).await;
+                    return Err(failure);
+                }
+            };
             let body = Sent::read(&parts.headers, body).await?;
             Ok((user, place, body))
         };

@@ -1,7 +1,10 @@
 //! What a client sends.
 
+use std::time::Duration;
+
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
+use futures::StreamExt as _;
 use serde_json::Value;
 
 use super::repeated::repeated_fields;
@@ -12,6 +15,10 @@ use crate::service::DeleteOptions;
 
 /// The largest body that is taken, as in Kubernetes.
 const MAX_BYTES: usize = 3 << 20;
+
+/// How much of a body that nobody wants is read, and for how long.
+const MAX_DISCARDED: usize = 256 << 10;
+const DISCARDING: Duration = Duration::from_secs(1);
 
 /// A body as it was sent.
 #[derive(Debug, Clone)]
@@ -51,6 +58,22 @@ impl Sent {
     pub(super) fn object(&self) -> Result<Value> {
         object(&self.media_type, &self.bytes)
     }
+}
+
+/// Reads a body that nobody wants, and keeps nothing of it: a client that is still sending when the connection ends would
+/// not see the answer.
+pub(super) async fn discard(body: Body) {
+    let mut chunks = body.into_data_stream();
+    let read = async {
+        let mut left = MAX_DISCARDED;
+        while let Some(Ok(chunk)) = chunks.next().await
+            && chunk.len() < left
+        {
+            left -= chunk.len();
+        }
+    };
+    // What is not there in time is not waited for.
+    let _ = tokio::time::timeout(DISCARDING, read).await;
 }
 
 pub(super) fn object(media_type: &str, bytes: &[u8]) -> Result<Value> {
