@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use tortie_api::scalar::Protocol;
+use tortie_api::validate::NEEDED_MARK_BITS;
 use tortie_dataplane::iptables;
 use tortie_engine::message::Encapsulation;
 use tortie_engine::{ClusterRoutes, Overlaps, RouteSource as EngineRouteSource};
@@ -16,12 +17,9 @@ use crate::config::{
     ServiceLoopPrevention, SourceSpoofing, TransportProtocol,
 };
 
-/// How many bits of the packet mark rules need.
-const NEEDED_MARKS: u32 = 5;
-
 /// The mask for packet marks is too small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{parameter}: {mask:#010x} has {} bits, and rules need {NEEDED_MARKS}", mask.count_ones())]
+#[error("{parameter}: {mask:#010x} has {} bits, and rules need {NEEDED_MARK_BITS}", mask.count_ones())]
 pub struct TooFewMarks {
     pub(crate) parameter: &'static str,
     mask: u32,

@@ -17,16 +17,22 @@ use crate::machine::choose;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct LastGood {
-    /// What the configuration comes from; of what the datastore says, only what was good.
-    sources: Sources,
-    config: Config,
-    /// How many parameters are set to something that the agent does not do.
-    without_effect: usize,
+    good: Good,
     /// Whether the datastore has said anything that was good.
     has_datastore: bool,
     refused: Option<Refused>,
     /// What there was before the newest change.
-    previous: Option<(Sources, Config, usize)>,
+    previous: Option<Good>,
+}
+
+/// A configuration that the agent can run with.
+#[derive(Debug)]
+struct Good {
+    /// What it comes from; of what the datastore says, only what was good.
+    sources: Sources,
+    config: Config,
+    /// How many parameters are set to something that the agent does not do.
+    without_effect: usize,
 }
 
 /// What the datastore says, and why the agent cannot run with it.
@@ -57,12 +63,9 @@ impl LastGood {
             allows_cleartext,
             ..Sources::default()
         };
-        let (config, without_effect) =
-            runnable(&sources).map_err(|bad| Error::Configuration(reasons(&bad)))?;
+        let good = runnable(&sources).map_err(|bad| Error::Configuration(reasons(&bad)))?;
         Ok(Self {
-            sources,
-            config,
-            without_effect,
+            good,
             has_datastore: false,
             refused: None,
             previous: None,
@@ -71,12 +74,12 @@ impl LastGood {
 
     /// The configuration that holds.
     pub(crate) fn config(&self) -> &Config {
-        &self.config
+        &self.good.config
     }
 
     /// How many parameters are set to something that the agent does not do.
     pub(crate) fn without_effect(&self) -> usize {
-        self.without_effect
+        self.good.without_effect
     }
 
     /// Why the newest configuration does not hold, if it does not.
@@ -90,10 +93,10 @@ impl LastGood {
         if self.has_datastore && self.refused.as_ref().is_some_and(is_known) {
             return;
         }
-        let mut sources = self.sources.clone();
+        let mut sources = self.good.sources.clone();
         sources.set_datastore(update.clone());
         match runnable(&sources) {
-            Ok((config, without_effect)) => self.accept(sources, config, without_effect, None),
+            Ok(good) => self.accept(good, None),
             Err(bad) => {
                 let kept = if self.has_datastore {
                     "the configuration before it stays in force"
@@ -108,8 +111,7 @@ impl LastGood {
                 if self.has_datastore {
                     self.refused = Some(refused);
                 } else {
-                    let (sources, config, without_effect) = without(sources, bad);
-                    self.accept(sources, config, without_effect, Some(refused));
+                    self.accept(without(sources, bad), Some(refused));
                 }
             }
         }
@@ -118,14 +120,12 @@ impl LastGood {
     /// The agent could not start with the newest configuration: the one before it holds again. Nothing changes, and the
     /// error is given back, if there is none.
     pub(crate) fn revert(&mut self, error: Error) -> Result<(), Error> {
-        let Some((sources, config, without_effect)) = self.previous.take() else {
+        let Some(good) = self.previous.take() else {
             return Err(error);
         };
-        let failed = std::mem::replace(&mut self.sources, sources);
+        let failed = std::mem::replace(&mut self.good, good).sources;
         let reason = format!("{error}; the configuration before it stays in force");
         tracing::error!("the agent could not start with a new configuration: {reason}");
-        self.config = config;
-        self.without_effect = without_effect;
         self.refused = Some(Refused {
             update: ConfigUpdate {
                 global: failed.global,
@@ -137,24 +137,15 @@ impl LastGood {
         Ok(())
     }
 
-    fn accept(
-        &mut self,
-        sources: Sources,
-        config: Config,
-        without_effect: usize,
-        refused: Option<Refused>,
-    ) {
-        let sources = std::mem::replace(&mut self.sources, sources);
-        let config = std::mem::replace(&mut self.config, config);
-        let without_effect = std::mem::replace(&mut self.without_effect, without_effect);
-        self.previous = Some((sources, config, without_effect));
+    fn accept(&mut self, good: Good, refused: Option<Refused>) {
+        self.previous = Some(std::mem::replace(&mut self.good, good));
         self.refused = refused;
         self.has_datastore = true;
     }
 }
 
-/// The configuration and how many parameters have no effect in it, unless the agent cannot run with it.
-fn runnable(sources: &Sources) -> Result<(Config, usize), Vec<Bad>> {
+/// The configuration that follows from these, or what in them the agent cannot run with.
+fn runnable(sources: &Sources) -> Result<Good, Vec<Bad>> {
     let resolved = resolve(sources);
     let mut bad = Vec::new();
     for problem in &resolved.problems {
@@ -184,23 +175,31 @@ fn runnable(sources: &Sources) -> Result<(Config, usize), Vec<Bad>> {
     for parameter in &without_effect {
         tracing::warn!("{parameter}");
     }
-    Ok((config, without_effect.len()))
+    Ok(Good {
+        sources: sources.clone(),
+        config,
+        without_effect: without_effect.len(),
+    })
 }
 
 /// The configuration without what is bad of the datastore's; at most all of that is bad.
-fn without(mut sources: Sources, mut bad: Vec<Bad>) -> (Sources, Config, usize) {
+fn without(mut sources: Sources, mut bad: Vec<Bad>) -> Good {
     loop {
         for bad in &bad {
             sources.forget(&bad.parameter);
         }
         match runnable(&sources) {
-            Ok((config, without_effect)) => return (sources, config, without_effect),
+            Ok(good) => return good,
             Err(more) if more.iter().any(|bad| !bad.is_local) => bad = more,
             // Not met: the machine's own part was good at the start.
             Err(_) => {
                 sources.set_datastore(ConfigUpdate::default());
                 let config = resolve(&sources).config;
-                return (sources, config, 0);
+                return Good {
+                    sources,
+                    config,
+                    without_effect: 0,
+                };
             }
         }
     }

@@ -13,6 +13,7 @@ mod rule;
 use crate::problem::{Path, Problems};
 use crate::resource::Resource;
 
+pub use configuration::NEEDED_MARK_BITS;
 pub use kubernetes::{NameRule, check_kubernetes_metadata, check_kubernetes_policy};
 pub use labels::is_qualified_name;
 pub use pool::{check_pool_change, pools_overlap};

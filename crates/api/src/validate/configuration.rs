@@ -16,7 +16,7 @@ const REGION_PREFIX: &str = "openstack-region-";
 /// iptables matches at most 15 ports in one rule, and a range counts as two.
 const MAX_NODE_PORT_RANGES: usize = 7;
 /// How many bits of the packet mark rules need.
-const NEEDED_MARK_BITS: u32 = 5;
+pub const NEEDED_MARK_BITS: u32 = 5;
 /// Longest name of an interface.
 const MAX_INTERFACE: usize = 15;
 /// Most route tables that the ranges may cover together.
