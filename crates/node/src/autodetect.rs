@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 use regex::Regex;
+use tortie_kernel::route;
 
 /// Interfaces that are never those that other nodes see: of containers, bridges and tunnels.
 const NOT_OF_THE_HOST: &str = r"^(docker.*|cbr.*|dummy.*|podman.*|virbr.*|lxcbr.*|veth.*|lo|br-.*|cali.*|tunl.*|flannel.*|kube-ipvs.*|cni.*|vxlan\.calico.*|vxlan-v6\.calico.*|wireguard\.cali.*|wg-v6\.cali.*|nodelocaldns.*)$";
@@ -49,6 +50,18 @@ pub struct Interface {
     pub name: String,
     /// Its addresses with the length of their networks.
     pub addresses: Vec<IpNet>,
+}
+
+impl Interface {
+    /// Those of this machine, in the order of their numbers.
+    pub fn all() -> Result<Vec<Self>, route::Error> {
+        let links = route::Socket::open()?.links()?.into_iter();
+        let interfaces = links.map(|link| Self {
+            name: link.name,
+            addresses: link.addresses,
+        });
+        Ok(interfaces.collect())
+    }
 }
 
 /// An IP version.

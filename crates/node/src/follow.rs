@@ -1,11 +1,19 @@
-//! Keeps the addresses of tunnel devices in step with pools and with the node's labels.
+//! Keeps a node's place in the cluster: its resource with its addresses, and the addresses of its tunnel devices.
+//!
+//! A node that is deleted and registers again, by hand or by a new kubelet, comes back without what its start wrote, and
+//! other nodes find no way to its pods. What was seen of it before is written again.
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::StreamExt as _;
 use futures::stream::select;
+use tokio::time::Instant;
+use tortie_api::node::NodeSpec;
+use tortie_api::{Node, Resource};
 use tortie_ipam::Ipam;
-use tortie_store::{Change, Client, Kind, Query};
+use tortie_operator::Backoff;
+use tortie_store::{self as store, Client, Key, Kind, Query};
 
 use crate::tunnel::{self, Outcome};
 
@@ -15,29 +23,165 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Several changes that come together are looked at together.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// Gives tunnels their addresses, and again whenever pools or the node change, until the caller drops it.
-pub async fn follow(client: &Client, ipam: &Ipam, node: &str) -> ! {
+/// How long to wait before a node is registered that was registered not long before: somebody keeps deleting it.
+const AGAIN: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    most: Duration::from_mins(5),
+    jitter: 0.1,
+};
+
+/// After so long, a deletion is not one of a row.
+const QUIET: Duration = Duration::from_mins(10);
+
+/// What went wrong, for people to read.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Registers a node.
+#[async_trait]
+pub trait Registrar: Send + Sync {
+    /// Whether it makes the node's resource. If not, it adds to one that others make.
+    fn makes_node(&self) -> bool;
+
+    /// Whether the node was registered from this machine before.
+    fn was_registered(&self) -> bool;
+
+    /// Makes or completes the node's resource, with the addresses that it was last seen with, if it was seen.
+    async fn register(&self, last: Option<&NodeSpec>) -> Result<(), Failure>;
+}
+
+/// Follows a node and the pools.
+struct Follower<'a> {
+    client: &'a Client,
+    ipam: &'a Ipam,
+    node: &'a str,
+    registrar: Option<&'a dyn Registrar>,
+    /// What the node was last seen with, or made with.
+    last: Option<NodeSpec>,
+    /// When it was last registered, and how often in a row.
+    registered: Option<(Instant, u32)>,
+}
+
+/// Gives the node what it lost, and its tunnels their addresses, and again whenever pools or the node change, until the
+/// caller drops it. Without a registrar, only tunnels are looked after.
+pub async fn follow(
+    client: &Client,
+    ipam: &Ipam,
+    node: &str,
+    registrar: Option<&dyn Registrar>,
+) -> ! {
+    let mut follower = Follower {
+        client,
+        ipam,
+        node,
+        registrar,
+        last: None,
+        registered: None,
+    };
     loop {
-        if let Err(error) = until_broken(client, ipam, node).await {
+        if let Err(error) = follower.until_broken().await {
             tracing::warn!("{error}; trying again in {PAUSE:?}");
             tokio::time::sleep(PAUSE).await;
         }
     }
 }
 
-async fn until_broken(client: &Client, ipam: &Ipam, node: &str) -> Result<(), tunnel::Error> {
-    let mut watches = Vec::new();
-    for kind in [Kind::IpPool, Kind::Node] {
-        let query = Query::all(kind);
-        let list = client.list(&query).await?;
-        watches.push(client.watch(&query, &list.revision).await?);
+impl<'a> Follower<'a> {
+    async fn until_broken(&mut self) -> Result<(), Failure> {
+        let own = Query::from(&Key::global(Kind::Node, self.node));
+        let mut watches = Vec::new();
+        for query in [Query::all(Kind::IpPool), own] {
+            let list = self.client.list(&query).await?;
+            watches.push(self.client.watch(&query, &list.revision).await?);
+        }
+        let (Some(node), Some(pools)) = (watches.pop(), watches.pop()) else {
+            return Ok(());
+        };
+        let mut changes = select(pools, node);
+        loop {
+            if self.is_registered().await? {
+                self.give_addresses().await?;
+            }
+            if changes.next().await.transpose()?.is_none() {
+                return Ok(());
+            }
+            tokio::time::sleep(SETTLE).await;
+        }
     }
-    let (Some(nodes), Some(pools)) = (watches.pop(), watches.pop()) else {
-        return Ok(());
-    };
-    let mut changes = select(pools, nodes);
-    loop {
-        for (tunnel, outcome) in tunnel::ensure(client, ipam, node).await? {
+
+    /// Whether the node has a resource, perhaps after registering it.
+    async fn is_registered(&mut self) -> Result<bool, Failure> {
+        let Some((registrar, found)) = self.find_loss().await? else {
+            return Ok(self.last.is_some());
+        };
+        if found.is_none() && !registrar.makes_node() {
+            tracing::warn!(
+                "node {} is gone; waiting until it is there again",
+                self.node
+            );
+            return Ok(false);
+        }
+        let in_a_row = match self.registered {
+            Some((at, count)) if at.elapsed() < QUIET => {
+                let pause = AGAIN.after(count);
+                tracing::warn!(
+                    "node {} lost its address again; giving it back in {pause:.0?}",
+                    self.node
+                );
+                tokio::time::sleep(pause).await;
+                if self.find_loss().await?.is_none() {
+                    return Ok(self.last.is_some());
+                }
+                count + 1
+            }
+            _ => 0,
+        };
+        let what = if found.is_some() {
+            "its address"
+        } else {
+            "its resource"
+        };
+        tracing::warn!("node {} has lost {what}; registering it again", self.node);
+        registrar.register(self.last.as_ref()).await?;
+        self.registered = Some((Instant::now(), in_a_row));
+        // Where it has no address now, it has none to lose.
+        self.last = self.read().await?.map(|node| node.spec);
+        Ok(self.last.is_some())
+    }
+
+    /// If the node lacks what it had: who is to register it, and what there is of it.
+    async fn find_loss(&mut self) -> Result<Option<(&'a dyn Registrar, Option<Node>)>, Failure> {
+        let found = self.read().await?;
+        let Some(registrar) = self.registrar else {
+            self.last = found.map(|node| node.spec);
+            return Ok(None);
+        };
+        let has = found.as_ref().map(|node| addresses(&node.spec));
+        let has = has.unwrap_or_default();
+        let lacks = match &self.last {
+            Some(last) => {
+                let mut pairs = addresses(last).into_iter().zip(has);
+                found.is_none() || pairs.any(|(had, has)| !had.is_empty() && has.is_empty())
+            }
+            None => registrar.was_registered() && has.iter().all(String::is_empty),
+        };
+        if lacks {
+            return Ok(Some((registrar, found)));
+        }
+        self.last = found.map(|node| node.spec);
+        Ok(None)
+    }
+
+    async fn read(&self) -> Result<Option<Node>, Failure> {
+        let key = Key::global(Kind::Node, self.node);
+        match self.client.get(&key).await {
+            Ok(Resource::Node(node)) => Ok(Some(*node)),
+            Ok(_) | Err(store::Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn give_addresses(&self) -> Result<(), Failure> {
+        for (tunnel, outcome) in tunnel::ensure(self.client, self.ipam, self.node).await? {
             match outcome {
                 Outcome::NotNeeded | Outcome::Kept(_) => {}
                 Outcome::Assigned(address) => {
@@ -48,25 +192,12 @@ async fn until_broken(client: &Client, ipam: &Ipam, node: &str) -> Result<(), tu
                 }
             }
         }
-        loop {
-            let Some(event) = changes.next().await.transpose()? else {
-                return Ok(());
-            };
-            if concerns(&event.change, node) {
-                break;
-            }
-        }
-        tokio::time::sleep(SETTLE).await;
+        Ok(())
     }
 }
 
-/// Whether a change may be a reason for another address: other nodes' are none.
-fn concerns(change: &Change, node: &str) -> bool {
-    let key = match change {
-        Change::Put(resource) => tortie_store::Key::of(resource),
-        Change::Delete(key) => key.clone(),
-        Change::Invalid(invalid) => invalid.key.clone(),
-        Change::Bookmark => return false,
-    };
-    key.kind != Kind::Node || key.name == node
+/// The addresses by which others reach the node: IPv4, IPv6.
+fn addresses(spec: &NodeSpec) -> [String; 2] {
+    let bgp = spec.bgp.clone().unwrap_or_default();
+    [bgp.ipv4_address, bgp.ipv6_address]
 }

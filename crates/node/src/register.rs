@@ -6,16 +6,13 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tortie_api::bgp_configuration::BgpConfigurationSpec;
-use tortie_api::felix_configuration::FelixConfigurationSpec;
-use tortie_api::ipam_configuration::IpamConfigurationSpec;
 use tortie_api::net::{Cidr, parse_cidr_or_ip};
 use tortie_api::node::{NodeBgpSpec, NodeInterface, NodeSpec, OrchRef};
-use tortie_api::scalar::GoDuration;
-use tortie_api::{BgpConfiguration, FelixConfiguration, IpamConfiguration, Kind, Node, Resource};
+use tortie_api::{Kind, Node, Resource};
 use tortie_store::{self as store, Client, Key, Query};
 
 use crate::autodetect::{self, Interface, Method, Version};
+use crate::configurations::make_configurations;
 use crate::settings::{Addressing, Settings};
 
 /// How often a write is tried that others came before.
@@ -120,7 +117,7 @@ async fn wait_for_datastore(client: &Client, node: &str) {
     }
 }
 
-async fn register_node(
+pub(crate) async fn register_node(
     client: &Client,
     settings: &Settings,
     interfaces: &[Interface],
@@ -329,69 +326,4 @@ async fn make_pools(
         }
     }
     Ok(made)
-}
-
-async fn make_configurations(
-    client: &Client,
-    node: &str,
-    is_kubernetes: bool,
-) -> Result<(), Error> {
-    let everywhere = FelixConfigurationSpec {
-        reporting_interval: Some(GoDuration::from_secs(0)),
-        log_severity_screen: "Info".to_owned(),
-        ..FelixConfigurationSpec::default()
-    };
-    let mut all: Vec<Resource> = vec![FelixConfiguration::new("", "default", everywhere).into()];
-    if !is_kubernetes {
-        let here = FelixConfigurationSpec {
-            default_endpoint_to_host_action: "Return".to_owned(),
-            ..FelixConfigurationSpec::default()
-        };
-        make_own_configuration(
-            client,
-            FelixConfiguration::new("", &format!("node.{node}"), here),
-        )
-        .await?;
-        all.push(BgpConfiguration::new("", "default", BgpConfigurationSpec::default()).into());
-        let addresses = IpamConfigurationSpec {
-            auto_allocate_blocks: true,
-            ..IpamConfigurationSpec::default()
-        };
-        all.push(IpamConfiguration::new("", "default", addresses).into());
-    }
-    for configuration in all {
-        match client.create(configuration).await {
-            Ok(_) | Err(store::Error::AlreadyExists(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
-/// Makes the configuration of this node alone, with nothing but what it needs: every field of it overrides what is set
-/// for all nodes.
-async fn make_own_configuration(client: &Client, own: FelixConfiguration) -> Result<(), Error> {
-    match client.create_without_defaults(own.clone().into()).await {
-        Ok(_) => return Ok(()),
-        Err(store::Error::AlreadyExists(_)) => {}
-        Err(error) => return Err(error.into()),
-    }
-    // Earlier versions wrote the defaults of other fields, too. Whether somebody relies on them by now cannot be told.
-    let mut full = Resource::from(own.clone());
-    full.set_defaults();
-    let Resource::FelixConfiguration(full) = full else {
-        return Ok(());
-    };
-    let found = client.get(&Key::of(&own.clone().into())).await?;
-    if let Resource::FelixConfiguration(found) = found
-        && found.spec == full.spec
-        && found.spec != own.spec
-    {
-        let name = &own.metadata.name;
-        tracing::warn!(
-            "FelixConfiguration {name} holds defaults that an earlier version wrote: they override what is set for all \
-             nodes; `tortie delete felixconfiguration {name}` before the next start removes them"
-        );
-    }
-    Ok(())
 }

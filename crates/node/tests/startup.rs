@@ -6,14 +6,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tempfile::TempDir;
 use tortie_api::felix_configuration::FelixConfigurationSpec;
 use tortie_api::ip_pool::{IpPoolSpec, VxlanMode};
+use tortie_api::node::NodeSpec;
 use tortie_api::{IpPool, Kind, Node, Resource};
 use tortie_ipam::Ipam;
 use tortie_node::autodetect::Interface;
 use tortie_node::tunnel::{self, Outcome, Tunnel};
-use tortie_node::{Error, KubernetesFacts, Registered, Settings, follow, register};
+use tortie_node::{
+    Error, Failure, KubernetesFacts, Registered, Registrar, Settings, follow, register,
+    register_again,
+};
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::{Client, Key, Precondition, Query};
 
@@ -332,7 +337,157 @@ async fn tunnels_follow_the_pools() {
         address(false).await;
     };
     tokio::select! {
-        never = follow(&setting.client, &ipam, "node-1") => never,
+        never = follow(&setting.client, &ipam, "node-1", None) => never,
         told = tokio::time::timeout(Duration::from_secs(20), story) => told.unwrap(),
+    }
+}
+
+/// Registers with the interfaces of the tests, in a datastore where others may have to make the node.
+struct Local<'a> {
+    client: &'a Client,
+    variables: &'a [(&'a str, &'a str)],
+    makes_node: bool,
+    was_registered: bool,
+}
+
+#[async_trait]
+impl Registrar for Local<'_> {
+    fn makes_node(&self) -> bool {
+        self.makes_node
+    }
+
+    fn was_registered(&self) -> bool {
+        self.was_registered
+    }
+
+    async fn register(&self, last: Option<&NodeSpec>) -> Result<(), Failure> {
+        let settings = settings(self.variables);
+        register_again(self.client, &settings, &interfaces(), last, false).await?;
+        Ok(())
+    }
+}
+
+impl Setting {
+    /// Runs a story while a registrar keeps the node's place.
+    async fn kept(&self, registrar: &dyn Registrar, story: impl Future<Output = ()>) {
+        let ipam = Ipam::new(Arc::clone(self.client.store()));
+        tokio::select! {
+            never = follow(&self.client, &ipam, "node-1", Some(registrar)) => never,
+            told = tokio::time::timeout(Duration::from_mins(1), story) => told.unwrap(),
+        }
+    }
+
+    /// Waits until the node has, or has not, addresses and a tunnel.
+    async fn await_place(&self, wanted: [&str; 2], has_tunnel: bool) -> Node {
+        loop {
+            let key = Key::global(Kind::Node, "node-1");
+            if let Ok(Resource::Node(node)) = self.client.get(&key).await {
+                let bgp = node.spec.bgp.clone().unwrap_or_default();
+                if [bgp.ipv4_address, bgp.ipv6_address] == wanted
+                    && node.spec.ipv4_vxlan_tunnel_addr.is_empty() != has_tunnel
+                {
+                    return *node;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Deletes the node's resource alone, as it goes with the node of another system.
+    async fn lose_node(&self) {
+        let key = Key::global(Kind::Node, "node-1");
+        let store = self.client.store();
+        store.delete(&key, &Precondition::default()).await.unwrap();
+    }
+}
+
+const BOTH: [&str; 2] = ["192.0.2.1/24", "2001:db8::1/64"];
+
+#[tokio::test]
+async fn a_node_that_is_deleted_comes_back_with_what_it_had() {
+    let setting = Setting::new();
+    let begun = [
+        ("IP6", "autodetect"),
+        ("AS", "64600"),
+        ("CALICO_K8S_NODE_REF", "kube-1"),
+    ];
+    let begun = [&begun[..], &[("NO_DEFAULT_POOLS", "true")]].concat();
+    setting.start(&begun).await.unwrap();
+    setting
+        .make_pool("vxlan", "10.65.0.0/16", VxlanMode::Always)
+        .await;
+    // The agent's own variables need not be those of the start.
+    let registrar = Local {
+        client: &setting.client,
+        variables: &[],
+        makes_node: true,
+        was_registered: false,
+    };
+    let story = async {
+        setting.await_place(BOTH, true).await;
+        for _ in 0..2 {
+            setting.lose_node().await;
+            let node = setting.await_place(BOTH, true).await;
+            assert_eq!(node.spec.bgp.unwrap().as_number.unwrap().0, 64600);
+            assert_eq!(node.spec.orch_refs[0].node_name, "kube-1");
+        }
+        // Somebody deletes it with all that belongs to it.
+        let key = Key::global(Kind::Node, "node-1");
+        setting
+            .client
+            .delete(&key, &Precondition::default())
+            .await
+            .unwrap();
+        setting.await_place(BOTH, true).await;
+        let configurations = setting.names(Kind::FelixConfiguration).await;
+        assert_eq!(configurations, ["default", "node.node-1"]);
+    };
+    setting.kept(&registrar, story).await;
+}
+
+#[tokio::test]
+async fn a_node_that_others_make_gets_its_addresses_once_it_is_there() {
+    let setting = Setting::new();
+    setting.start(&[("IP6", "autodetect")]).await.unwrap();
+    let registrar = Local {
+        client: &setting.client,
+        variables: &[],
+        makes_node: false,
+        was_registered: false,
+    };
+    let story = async {
+        setting.await_place(BOTH, false).await;
+        setting.lose_node().await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(setting.names(Kind::Node).await, [] as [&str; 0]);
+        let bare = Node::new("", "node-1", NodeSpec::default());
+        setting.client.create(bare.into()).await.unwrap();
+        setting.await_place(BOTH, false).await;
+    };
+    setting.kept(&registrar, story).await;
+}
+
+#[tokio::test]
+async fn only_a_node_that_had_a_place_gets_one() {
+    for was_registered in [false, true] {
+        let setting = Setting::new();
+        let bare = Node::new("", "node-1", NodeSpec::default());
+        setting.client.create(bare.into()).await.unwrap();
+        let registrar = Local {
+            client: &setting.client,
+            variables: &[],
+            makes_node: true,
+            was_registered,
+        };
+        let story = async {
+            if was_registered {
+                setting.await_place([BOTH[0], ""], false).await;
+                return;
+            }
+            // A node for policy alone is left as it is, and stays away when it is deleted.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            setting.await_place(["", ""], false).await;
+        };
+        setting.kept(&registrar, story).await;
     }
 }

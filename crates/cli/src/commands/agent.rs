@@ -7,10 +7,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use tokio::task::AbortHandle;
 use tortie_agent::config::{self as parameters, Sources, explain, resolve, without_effect};
 use tortie_agent::{Agent, Options};
+use tortie_node::Registration;
+use tortie_store::Client;
 
-use super::node::enforced;
+use super::node::{enforced, startup};
 use super::until_signal;
 use crate::args;
 use crate::args::Global;
@@ -34,6 +37,7 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         cluster,
         backend,
     } = open_with(global, &variable).await?;
+    let place = keep_place(&client, &node, cluster.is_some());
     let agent = Agent::new(Options {
         node,
         environment,
@@ -54,8 +58,30 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         outcome = &mut thread => outcome,
         () = until_signal()? => { stop.stop(); thread.await }
     };
+    place.abort();
     outcome.context("the agent ended unexpectedly")??;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Keeps the place of this machine in the cluster while the agent runs.
+fn keep_place(client: &Client, node: &str, is_kubernetes: bool) -> AbortHandle {
+    let (client, node) = (client.clone(), node.to_owned());
+    let task = tokio::spawn(async move {
+        match startup::settings(Some(&node)) {
+            Ok(settings) => {
+                let registration = Registration {
+                    client: client.clone(),
+                    settings,
+                    is_kubernetes,
+                };
+                startup::keep(client, node, registration).await;
+            }
+            Err(error) => {
+                tracing::warn!("{error:#}; if node {node} loses its address, nobody gives it back")
+            }
+        }
+    });
+    task.abort_handle()
 }
 
 /// The name of the node: given, of the environment, or the machine's.

@@ -33,8 +33,8 @@ pub(crate) enum Plane {
 pub(crate) struct Cluster {
     members: Vec<Member>,
     pods: usize,
-    _etcd: Etcd,
-    _fabric: Fabric,
+    etcd: Etcd,
+    fabric: Fabric,
 }
 
 impl Cluster {
@@ -62,8 +62,8 @@ impl Cluster {
         let mut cluster = Self {
             members,
             pods: 0,
-            _etcd: etcd,
-            _fabric: fabric,
+            etcd,
+            fabric,
         };
         cluster.apply(&pools(overlay));
         for member in &mut cluster.members {
@@ -215,6 +215,15 @@ impl Cluster {
     pub(crate) fn restart_agent(&mut self, node: usize) {
         self.members[node].kill_agent();
         self.members[node].start_agent();
+    }
+
+    /// Deletes a node's resource alone, as it goes with that of another system; its agent and its pods stay.
+    pub(crate) fn lose_node(&self, node: usize) {
+        let name = &self.members[node].name;
+        let key = format!("/calico/resources/v3/projectcalico.org/nodes/{name}");
+        let delete = || self.etcd.etcdctl(&["del", &key]);
+        let deleted = self.fabric.router().run(delete).unwrap().unwrap();
+        assert_eq!(deleted.trim(), "1");
     }
 
     /// Takes a node out of the cluster with its pod.

@@ -136,6 +136,24 @@ fn a_removed_node_is_forgotten_by_the_others() {
     cluster.all_reach_all(&pods[..2]);
 }
 
+/// Nobody has to run `tortie node startup` for a node that somebody deleted.
+#[test]
+fn a_deleted_node_that_still_runs_takes_its_place_again() {
+    let mut cluster = Cluster::new(Overlay::Vxlan, &[0, 1]);
+    let pods = cluster.pods_everywhere();
+    cluster.all_reach_all(&pods);
+    let entries = cluster.tunnel_entries(0);
+    cluster.lose_node(1);
+    cluster.all_reach_all(&pods);
+    cluster.eventually("the tunnel to it is as before", || {
+        cluster.tunnel_entries(0) == entries
+    });
+    // A pod that is new since reaches all, too.
+    let more = cluster.add_pod(1);
+    let all: Vec<_> = pods.into_iter().chain([more]).collect();
+    cluster.all_reach_all(&all);
+}
+
 /// The kernel goes on while the agent is away, and what the agent finds at its start stays.
 #[test]
 fn a_restart_of_the_agent_loses_no_packet() {

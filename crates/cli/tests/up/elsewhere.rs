@@ -113,9 +113,20 @@ fn a_cluster_is_used_where_its_kubeconfig_is_given() {
     ];
     let up = Up::on(node.namespace(), variables);
     // The node has told where it is.
-    let address = "jsonpath={.metadata.annotations.projectcalico\\.org/IPv4Address}";
-    let address = kubectl(&["get", "node", NODE, "-o", address], "");
-    assert_eq!(address, "192.0.2.1/32");
+    let annotation = |name: &str| {
+        let path = format!("jsonpath={{.metadata.annotations.projectcalico\\.org/{name}}}");
+        kubectl(&["get", "node", NODE, "-o", &path], "")
+    };
+    assert_eq!(annotation("IPv4Address"), "192.0.2.1/32");
+    let tunnel = annotation("IPv4VXLANTunnelAddr");
+    assert!(tunnel.starts_with("10.65.0."), "{tunnel}");
+    // A kubelet that registers anew does not know of that.
+    kubectl(&["delete", "node", NODE], "");
+    kubectl(&["apply", "-f", "-"], &this.to_string());
+    await_that("the node has its address again", || {
+        annotation("IPv4Address") == "192.0.2.1/32"
+            && annotation("IPv4VXLANTunnelAddr").starts_with("10.65.0.")
+    });
     // The controllers follow the cluster.
     let pools = || kubectl(&["get", "ippools", "-o", "name"], "");
     assert!(pools().contains("default-ipv4-ippool"), "{}", pools());

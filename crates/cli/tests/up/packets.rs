@@ -260,3 +260,35 @@ fn down_removes_our_routes_and_no_others() {
     let routes = site.run("ip route");
     assert!(routes.contains("10.99.0.0/24"), "{routes}");
 }
+
+/// `up` does for this machine what a kubelet does.
+#[test]
+fn a_node_that_is_deleted_registers_again() {
+    let site = Site::new();
+    let place = || {
+        let node = site.up.try_tortie(&["get", "node", NODE, "-o", "json"]);
+        let node: Value = serde_json::from_str(&node.stdout).unwrap_or_default();
+        let bgp = &node["spec"]["bgp"];
+        (
+            bgp["ipv4Address"].clone(),
+            node["spec"]["ipv4VXLANTunnelAddr"].clone(),
+        )
+    };
+    let before = place();
+    assert_eq!(before.0, "192.0.2.1/32");
+    for _ in 0..2 {
+        site.up.kubectl(&["delete", "node", NODE]);
+        let end = Instant::now() + PATIENCE;
+        let ready = || {
+            let node = site
+                .up
+                .try_kubectl(&["get", "node", NODE, "--output=json"], "");
+            let node: Value = serde_json::from_str(&node.stdout).unwrap_or_default();
+            node["status"]["conditions"][0]["status"] == "True"
+        };
+        while !(ready() && place().0 == before.0 && place().1.is_string()) {
+            assert!(Instant::now() < end, "{:?}: {}", place(), site.up.log());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}

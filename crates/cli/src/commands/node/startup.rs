@@ -9,11 +9,11 @@ use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use tortie_agent::replace_file;
+use tortie_api::Node;
 use tortie_ipam::Ipam;
-use tortie_kernel::route::Socket;
 use tortie_node::autodetect::Interface;
 use tortie_node::tunnel::{self, Outcome};
-use tortie_node::{KubernetesFacts, Settings, follow, register};
+use tortie_node::{KubernetesFacts, Registrar, Settings, follow, register};
 use tortie_store::Client;
 
 use crate::args::{Global, Startup, TunnelAddresses};
@@ -38,25 +38,30 @@ pub(crate) async fn place(
     settings: &Settings,
     kubernetes: Option<&KubernetesFacts>,
 ) -> Result<Vec<String>> {
-    let interfaces = interfaces().context("interfaces of this machine")?;
+    let interfaces = Interface::all().context("interfaces of this machine")?;
     let registered = register(client, settings, &interfaces, kubernetes).await?;
     let mut out = anstream::stdout();
     for pool in &registered.pools {
         writeln!(out, "Created pool {pool}")?;
     }
-    let addresses = registered.node.spec.bgp.unwrap_or_default();
-    let mut own = Vec::new();
-    for address in [addresses.ipv4_address, addresses.ipv6_address] {
-        if let Some(ip) = address.split('/').next().filter(|ip| !ip.is_empty()) {
-            writeln!(out, "Node {} has the address {address}", settings.name)?;
-            own.push(ip.to_owned());
-        }
+    let own = own_addresses(&registered.node);
+    for address in &own {
+        writeln!(out, "Node {} has the address {address}", settings.name)?;
     }
     give_addresses(client, &settings.name).await?;
     let file = &settings.name_file;
     replace_file(file, &settings.name)
         .with_context(|| format!("writing the node's name to {}", file.display()))?;
     Ok(own)
+}
+
+/// The addresses by which others reach a node.
+pub(crate) fn own_addresses(node: &Node) -> Vec<String> {
+    let bgp = node.spec.bgp.clone().unwrap_or_default();
+    let nets = [bgp.ipv4_address, bgp.ipv6_address];
+    let addresses = nets.iter().filter_map(|net| net.split('/').next());
+    let addresses = addresses.filter(|address| !address.is_empty());
+    addresses.map(ToOwned::to_owned).collect()
 }
 
 pub(super) async fn tunnel_addresses(args: &TunnelAddresses, global: &Global) -> Result<ExitCode> {
@@ -68,10 +73,16 @@ pub(super) async fn tunnel_addresses(args: &TunnelAddresses, global: &Global) ->
     }
     let ipam = Ipam::new(Arc::clone(client.store()));
     tokio::select! {
-        never = follow(&client, &ipam, &settings.name) => never,
+        never = follow(&client, &ipam, &settings.name, None) => never,
         stopped = tokio::signal::ctrl_c() => stopped.context("waiting for a signal")?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Keeps the place of this machine in the cluster, until the caller drops it.
+pub(crate) async fn keep(client: Client, node: String, registrar: impl Registrar) {
+    let ipam = Ipam::new(Arc::clone(client.store()));
+    follow(&client, &ipam, &node, Some(&registrar)).await;
 }
 
 /// What a node's start needs to know of the cluster that the datastore is in, if it is in one.
@@ -122,14 +133,4 @@ pub(crate) fn settings(node: Option<&str>) -> Result<Settings> {
         variables.insert("NODENAME".to_owned(), node.to_owned());
     }
     Ok(Settings::from_environment(&variables, &machine_name()?)?)
-}
-
-/// The interfaces of this machine, in the order of their numbers.
-fn interfaces() -> Result<Vec<Interface>> {
-    let links = Socket::open()?.links()?.into_iter();
-    let interfaces = links.map(|link| Interface {
-        name: link.name,
-        addresses: link.addresses,
-    });
-    Ok(interfaces.collect())
 }

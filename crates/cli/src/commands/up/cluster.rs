@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::Result;
+use tortie_node::Registration;
 
 use super::parts::Parts;
 use super::{OwnFile, systemd};
@@ -27,6 +28,12 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     startup::place(&client, &settings, facts.as_ref()).await?;
     let mut parts = Parts::new();
     if !args.without.contains(&Part::Agent) {
+        let registration = Registration {
+            client: client.clone(),
+            settings,
+            is_kubernetes: kubernetes.is_some(),
+        };
+        parts.keep_place(client.clone(), node.clone(), registration);
         let (store, name) = (Arc::clone(client.store()), backend.name());
         parts.start_agent(node, store, kubernetes.clone(), name, args)?;
     }

@@ -3,75 +3,141 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
+use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeCondition, NodeStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::PostParams;
-use tortie_node::Addressing;
+use tortie_api::node::NodeSpec;
+use tortie_node::autodetect::Interface;
+use tortie_node::{Addressing, Failure, Registrar, Settings, register_again};
 use tortie_store::Client;
 
-use crate::commands::node::startup;
+use crate::commands::node::startup::{self, own_addresses};
 
-/// Registers the machine with Kubernetes' API first: the controllers remove nodes that it does not know.
-pub(super) async fn register(client: &Client, cluster: &kube::Client, name: &str) -> Result<()> {
-    let nodes: Api<Node> = Api::all(cluster.clone());
-    let labels = BTreeMap::from([
-        ("kubernetes.io/hostname".to_owned(), name.to_owned()),
-        ("kubernetes.io/os".to_owned(), "linux".to_owned()),
-    ]);
-    let node = Node {
-        metadata: ObjectMeta {
-            name: Some(name.to_owned()),
-            labels: Some(labels),
-            ..ObjectMeta::default()
-        },
-        ..Node::default()
-    };
-    match nodes.create(&PostParams::default(), &node).await {
-        Err(kube::Error::Api(status)) if status.code == 409 => {}
-        created => {
-            created.with_context(|| format!("registering the node {name}"))?;
-        }
-    }
-    let mut settings = startup::settings(Some(name))?;
-    settings.kubernetes_node = Some(name.to_owned());
-    let addresses = match startup::place(client, &settings, None).await {
-        // A machine alone may have no network at all.
-        Err(error) if is_without_address(&error) => {
-            tracing::warn!(%error, "The node has no address; other machines cannot be reached through tunnels");
-            settings.needs_address = false;
-            (settings.ipv4, settings.ipv6) = (Addressing::Keep, Addressing::Keep);
-            startup::place(client, &settings, None).await?
-        }
-        placed => placed?,
-    };
-    let address = |(kind, address): (&str, String)| NodeAddress {
-        type_: kind.to_owned(),
-        address,
-    };
-    let internal = addresses.into_iter().map(|address| ("InternalIP", address));
-    let host = std::iter::once(("Hostname", name.to_owned()));
-    let status = NodeStatus {
-        addresses: Some(internal.chain(host).map(address).collect()),
-        conditions: Some(vec![NodeCondition {
-            type_: "Ready".to_owned(),
-            status: "True".to_owned(),
-            reason: Some("Running".to_owned()),
-            message: Some("tortie runs on this machine".to_owned()),
-            ..NodeCondition::default()
-        }]),
-        ..NodeStatus::default()
-    };
-    let mut node = nodes.get(name).await?;
-    node.status = Some(status);
-    let options = PostParams::default();
-    let replaced = nodes.replace_status(name, &options, &node).await;
-    replaced.with_context(|| format!("the status of the node {name}"))?;
-    Ok(())
+/// Registers the machine, with Kubernetes' API first: the controllers remove nodes that it does not know.
+pub(super) struct Registration {
+    client: Client,
+    nodes: Api<Node>,
+    settings: Settings,
 }
 
-fn is_without_address(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<tortie_node::Error>();
+impl Registration {
+    pub(super) fn new(client: &Client, cluster: &kube::Client, name: &str) -> Result<Self> {
+        let mut settings = startup::settings(Some(name))?;
+        settings.kubernetes_node = Some(name.to_owned());
+        Ok(Self {
+            client: client.clone(),
+            nodes: Api::all(cluster.clone()),
+            settings,
+        })
+    }
+
+    /// Gives the machine its place for the first time.
+    pub(super) async fn begin(&self) -> Result<()> {
+        self.make_node().await?;
+        let addresses = match startup::place(&self.client, &self.settings, None).await {
+            // A machine alone may have no network at all.
+            Err(error) if is_without_address(error.downcast_ref()) => {
+                tracing::warn!(%error, "The node has no address; other machines cannot be reached through tunnels");
+                startup::place(&self.client, &self.without_address(), None).await?
+            }
+            placed => placed?,
+        };
+        self.report(addresses).await
+    }
+
+    /// The settings for a machine that has no address.
+    fn without_address(&self) -> Settings {
+        Settings {
+            needs_address: false,
+            ipv4: Addressing::Keep,
+            ipv6: Addressing::Keep,
+            ..self.settings.clone()
+        }
+    }
+
+    async fn make_node(&self) -> Result<()> {
+        let name = &self.settings.name;
+        let labels = BTreeMap::from([
+            ("kubernetes.io/hostname".to_owned(), name.clone()),
+            ("kubernetes.io/os".to_owned(), "linux".to_owned()),
+        ]);
+        let node = Node {
+            metadata: ObjectMeta {
+                name: Some(name.clone()),
+                labels: Some(labels),
+                ..ObjectMeta::default()
+            },
+            ..Node::default()
+        };
+        match self.nodes.create(&PostParams::default(), &node).await {
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            created => {
+                created.with_context(|| format!("registering the node {name}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells Kubernetes' clients the node's addresses, and that it is ready.
+    async fn report(&self, addresses: Vec<String>) -> Result<()> {
+        let name = &self.settings.name;
+        let address = |(kind, address): (&str, String)| NodeAddress {
+            type_: kind.to_owned(),
+            address,
+        };
+        let internal = addresses.into_iter().map(|address| ("InternalIP", address));
+        let host = std::iter::once(("Hostname", name.clone()));
+        let status = NodeStatus {
+            addresses: Some(internal.chain(host).map(address).collect()),
+            conditions: Some(vec![NodeCondition {
+                type_: "Ready".to_owned(),
+                status: "True".to_owned(),
+                reason: Some("Running".to_owned()),
+                message: Some("tortie runs on this machine".to_owned()),
+                ..NodeCondition::default()
+            }]),
+            ..NodeStatus::default()
+        };
+        let mut node = self.nodes.get(name).await?;
+        node.status = Some(status);
+        let options = PostParams::default();
+        let replaced = self.nodes.replace_status(name, &options, &node).await;
+        replaced.with_context(|| format!("the status of the node {name}"))?;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Registrar for Registration {
+    fn makes_node(&self) -> bool {
+        true
+    }
+
+    /// Whatever was lost before this process began, it has made anew.
+    fn was_registered(&self) -> bool {
+        false
+    }
+
+    async fn register(&self, last: Option<&NodeSpec>) -> Result<(), Failure> {
+        self.make_node().await?;
+        let interfaces = Interface::all()?;
+        let again = async |settings: &Settings| {
+            register_again(&self.client, settings, &interfaces, last, false).await
+        };
+        let node = match again(&self.settings).await {
+            Err(error) if is_without_address(Some(&error)) => {
+                again(&self.without_address()).await?
+            }
+            registered => registered?,
+        };
+        self.report(own_addresses(&node)).await?;
+        Ok(())
+    }
+}
+
+fn is_without_address(error: Option<&tortie_node::Error>) -> bool {
     matches!(
         error,
         Some(tortie_node::Error::NoAddress { .. } | tortie_node::Error::Addressless(_))

@@ -9,10 +9,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tortie_agent::Agent;
 use tortie_agent::config::from_environment;
-use tortie_store::Store;
+use tortie_node::Registrar;
+use tortie_operator::Backoff;
+use tortie_store::{Client, Store};
 
 use crate::args::Up;
 use crate::commands::agent::{PARAMETER_FILE, parameter_file};
+use crate::commands::node::startup;
 use crate::commands::{change_logging, until_signal, variables};
 
 /// Where CNI plugins look for the size of packets.
@@ -20,9 +23,12 @@ const MTU_FILE: &str = "/var/lib/calico/mtu";
 /// Where they look whether policy is in force.
 const READY_FILE: &str = "/var/run/calico/agent-ready";
 
-/// How long after its end the agent is started again, at first and at most.
-const FIRST_RESTART: Duration = Duration::from_secs(1);
-const LAST_RESTART: Duration = Duration::from_secs(30);
+/// How long after its end the agent is started again.
+const RESTART: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    most: Duration::from_secs(30),
+    jitter: 0.1,
+};
 
 /// Running parts.
 pub(super) struct Parts {
@@ -56,6 +62,23 @@ impl Parts {
         self.running.spawn(async move { (name, part.await) });
     }
 
+    /// Keeps the place of this machine in the cluster.
+    pub(super) fn keep_place(
+        &mut self,
+        client: Client,
+        node: String,
+        registrar: impl Registrar + 'static,
+    ) {
+        let stopped = self.stopped();
+        self.start("registration of the node", async move {
+            tokio::select! {
+                () = startup::keep(client, node, registrar) => {}
+                () = stopped => {}
+            }
+            Ok(())
+        });
+    }
+
     /// Starts the agent, on a thread of its own. Where it ends by itself it is started again: without the other parts
     /// nobody could put right what it ended of, and the kernel keeps what it has meanwhile.
     pub(super) fn start_agent(
@@ -87,9 +110,8 @@ impl Parts {
         };
         let mut stopped = Box::pin(self.stopped());
         self.start("agent", async move {
-            let mut pause = FIRST_RESTART;
-            let mut is_first = true;
-            loop {
+            for failures in 0.. {
+                let is_first = failures == 0;
                 let agent = new_agent(takes_over && is_first)?;
                 let stop = agent.stop();
                 let mut thread = tokio::task::spawn_blocking(move || agent.run());
@@ -108,16 +130,16 @@ impl Parts {
                     Ok(Err(error)) => error.to_string(),
                     Err(error) => error.to_string(),
                 };
+                let pause = RESTART.after(failures);
                 tracing::error!(
-                    "the agent ended: {problem}; what is enforced stays as it is; starting it again in {pause:?}"
+                    "the agent ended: {problem}; what is enforced stays as it is; starting it again in {pause:.0?}"
                 );
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
                     () = &mut stopped => return Ok(()),
                 }
-                pause = (pause * 2).min(LAST_RESTART);
-                is_first = false;
             }
+            Ok(())
         });
         Ok(())
     }
@@ -125,7 +147,7 @@ impl Parts {
     /// Starts the controllers.
     pub(super) fn start_controllers(
         &mut self,
-        client: tortie_store::Client,
+        client: Client,
         backend: tortie_controllers::Backend,
         cluster: kube::Client,
         status_file: PathBuf,

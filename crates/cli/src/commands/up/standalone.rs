@@ -42,13 +42,15 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
 
     let client = Client::new(Arc::clone(&store) as _);
     let cluster = cluster_of(&credentials.kubeconfig).await?;
-    node::register(&client, &cluster, &name).await?;
+    let registration = node::Registration::new(&client, &cluster, &name)?;
+    registration.begin().await?;
     if !args.without.contains(&Part::Controllers) {
         let backend = tortie_controllers::Backend::Other;
         let status_file = folder.join("controllers.json");
-        parts.start_controllers(client, backend, cluster, status_file);
+        parts.start_controllers(client.clone(), backend, cluster, status_file);
     }
     if !args.without.contains(&Part::Agent) {
+        parts.keep_place(client.clone(), name.clone(), registration);
         let store = Arc::clone(&store) as _;
         parts.start_agent(name, store, None, "embedded", args)?;
     }
