@@ -20,7 +20,7 @@ mod operator;
 mod patch;
 mod render;
 mod replay;
-mod report;
+pub(crate) mod report;
 mod selector;
 mod up;
 mod validate;

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tempfile::TempDir;
+use tortie_api::cluster_information::ClusterInformationSpec;
 use tortie_api::felix_configuration::FelixConfigurationSpec;
 use tortie_api::ip_pool::{IpPoolSpec, VxlanMode};
 use tortie_api::node::NodeSpec;
-use tortie_api::{IpPool, Kind, Node, Resource};
+use tortie_api::{ClusterInformation, IpPool, Kind, Node, Resource};
 use tortie_ipam::Ipam;
 use tortie_node::autodetect::Interface;
 use tortie_node::tunnel::{self, Outcome, Tunnel};
@@ -149,6 +150,21 @@ async fn a_nodes_own_configuration_overrides_nothing_but_what_its_start_sets() {
         ..FelixConfigurationSpec::default()
     };
     assert_eq!(own.spec, expected);
+}
+
+#[tokio::test]
+async fn what_somebody_wrote_without_identity_is_completed() {
+    let setting = Setting::new();
+    let bare = ClusterInformation::new("", "default", ClusterInformationSpec::default());
+    let store = setting.client.store();
+    store.create(bare.into()).await.unwrap();
+    setting.start(&[]).await.unwrap();
+    let key = Key::global(Kind::ClusterInformation, "default");
+    let Resource::ClusterInformation(information) = setting.client.get(&key).await.unwrap() else {
+        panic!("it is something else");
+    };
+    assert_eq!(information.spec.datastore_ready, Some(true));
+    assert!(!information.metadata.uid.is_empty());
 }
 
 #[tokio::test]

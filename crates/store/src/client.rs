@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use k8s_openapi::jiff::Timestamp;
-use tortie_api::meta::Time;
+use tortie_api::meta::{Metadata, Time};
 use tortie_api::{Kind, Path, Problems, Resource, validate};
 
 use crate::error::{Error, Result};
@@ -106,11 +106,7 @@ impl Client {
         }
         Self::check(&resource, problems)?;
         self.check_references_of_new(&resource).await?;
-        let metadata = resource.metadata_mut();
-        if metadata.uid.is_empty() {
-            metadata.uid = uuid::Uuid::new_v4().to_string();
-        }
-        metadata.creation_timestamp.get_or_insert_with(now);
+        identify(resource.metadata_mut());
         Ok(resource)
     }
 
@@ -248,6 +244,14 @@ impl Client {
             problems,
         })
     }
+}
+
+/// Gives an object what tells it from others of the same name, at other times, where it has nothing.
+fn identify(metadata: &mut Metadata) {
+    if metadata.uid.is_empty() {
+        metadata.uid = uuid::Uuid::new_v4().to_string();
+    }
+    metadata.creation_timestamp.get_or_insert_with(now);
 }
 
 /// The resource with the name that follows from its spec, where it has none of its own.

@@ -1,5 +1,5 @@
 //! Real servers for tests: etcd and kube-apiserver, and the reference data that tests compare with; [`net`]: nodes, pods
-//! and packets between them; and [`cni`]: plugins called as a container runtime calls them.
+//! and packets between them; [`cni`]: plugins called as a container runtime calls them; [`chaos`]: faults drawn at random.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), tortie_testkit::Error> {
@@ -28,6 +28,7 @@
 //! nextest gives each test a process, and so each its own server.
 
 mod certs;
+pub mod chaos;
 pub mod cni;
 mod command;
 mod error;

@@ -67,10 +67,15 @@ impl Setting {
     }
 
     /// Starts an agent that reads another store, and waits until everything is in force.
-    pub(crate) fn start_agent_on(&self, store: Arc<dyn Store>, plane: Plane) -> RunningAgent {
+    pub(crate) fn start_agent_on(
+        &self,
+        store: Arc<dyn Store>,
+        plane: Plane,
+        parameters: &[(&str, &str)],
+    ) -> RunningAgent {
         let start = Start {
             store,
-            ..self.start(&[])
+            ..self.start(parameters)
         };
         RunningAgent::start(plane, &start)
     }

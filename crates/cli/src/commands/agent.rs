@@ -17,7 +17,7 @@ use super::node::{enforced, startup};
 use super::until_signal;
 use crate::args;
 use crate::args::Global;
-use crate::config::{Connection, felix_variable, open_with};
+use crate::config::{Connection, await_with, felix_variable};
 
 /// Where the agent looks for parameters.
 pub(crate) const PARAMETER_FILE: &str = "/etc/calico/felix.cfg";
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         client,
         cluster,
         backend,
-    } = open_with(global, &variable).await?;
+    } = await_with(global, &variable).await?;
     let place = keep_place(&client, &node, cluster.is_some());
     let agent = Agent::new(Options {
         node,
@@ -77,7 +77,7 @@ fn keep_place(client: &Client, node: &str, is_kubernetes: bool) -> AbortHandle {
                 startup::keep(client, node, registration).await;
             }
             Err(error) => {
-                tracing::warn!("{error:#}; if node {node} loses its address, nobody gives it back")
+                tracing::warn!("{error:#}; if node {node} loses its address, nobody gives it back");
             }
         }
     });

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use tortie_api::crd::Group;
+use tortie_operator::Backoff;
 use tortie_store::embedded::{DEFAULT_QUOTA, EmbeddedStore};
 use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
@@ -13,6 +15,14 @@ use tortie_store::{Client, Store};
 
 use super::{Settings, Source, Target};
 use crate::args::{DatastoreType, Global};
+use crate::commands::report;
+
+/// The pauses of those who wait for a datastore.
+const RETRY: Backoff = Backoff {
+    first: Duration::from_millis(500),
+    most: Duration::from_secs(4),
+    jitter: 0.2,
+};
 
 /// What `tortie up` makes beside its store, after that.
 const WITNESSES: [&str; 2] = ["ca.key", "token"];
@@ -62,12 +72,34 @@ pub(crate) async fn connect(global: &Global) -> Result<Client> {
 
 /// The same, with the cluster.
 pub(crate) async fn open(global: &Global) -> Result<Connection> {
-    open_with(global, &|name| std::env::var(name).ok()).await
+    let environment = |name: &str| std::env::var(name).ok();
+    open_target(&Target::find(global, &environment)?).await
 }
 
-/// The same, where the variables are these.
-pub(crate) async fn open_with(global: &Global, environment: Source<'_>) -> Result<Connection> {
-    open_target(&Target::find(global, environment)?).await
+/// The same for a process that stays, where the variables are these: it waits for a datastore elsewhere that does not answer
+/// yet.
+pub(crate) async fn await_with(global: &Global, environment: Source<'_>) -> Result<Connection> {
+    let target = Target::find(global, environment)?;
+    let mut failures = 0;
+    loop {
+        match open_target(&target).await {
+            Err(error) if target.datastore != DatastoreType::Embedded && is_unavailable(&error) => {
+                let pause = RETRY.after(failures);
+                failures += 1;
+                tracing::warn!(
+                    "{}; what is enforced stays as it is; trying again in {pause:.1?}",
+                    report::error(&error)
+                );
+                tokio::time::sleep(pause).await;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn is_unavailable(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<tortie_store::Error>();
+    error.is_some_and(tortie_store::Error::is_retryable)
 }
 
 /// Opens the datastore that was found before.

@@ -92,6 +92,11 @@ impl AgentProcess {
         self.said.words.lock().unwrap().is_ready
     }
 
+    /// What it said so far.
+    pub(crate) fn log(&self) -> String {
+        self.said.words.lock().unwrap().lines.join("\n")
+    }
+
     /// Ends it in a way that cannot be caught.
     pub(crate) fn kill(mut self) {
         let ended = self.child.try_wait().unwrap();

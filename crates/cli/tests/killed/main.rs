@@ -1,4 +1,4 @@
-//! The agent is killed again and again, while everything changes: packets never see it, and the kernel ends up as if it had
+//! Processes are killed again and again, while everything changes: packets never see it, and the kernel ends up as if it had
 //! never happened.
 
 #![expect(
@@ -7,6 +7,7 @@
 )]
 
 mod agent_process;
+mod chaos;
 mod churn;
 mod objects;
 mod site;
@@ -51,14 +52,14 @@ fn iptables_is_right_however_often_the_agent_is_killed() {
 
 fn kill_often(plane: Plane, times: u64) {
     let site = Site::new();
-    let mut agent = AgentProcess::start(&site.node, site.etcd.endpoint(), plane);
+    let mut agent = AgentProcess::start(&site.pods.node, site.etcd.endpoint(), plane);
     agent.await_ready();
     for port in [OPEN, OPEN_BY_SET] {
         // Routes come a moment after the rules.
-        site.datagrams(port).await_arrivals();
+        site.pods.datagrams(port).await_arrivals();
     }
     let flows = [OPEN, OPEN_BY_SET, CLOSED, CLOSED_BY_SET];
-    let flows = flows.map(|port| site.datagrams(port));
+    let flows = flows.map(|port| site.pods.datagrams(port));
     let churn = Churn::start(&site);
     let mut random = Random::new(0x7027_1e00 + times);
     let mut killed_when_ready = 0;
@@ -74,7 +75,7 @@ fn kill_often(plane: Plane, times: u64) {
         killed_when_ready += u64::from(agent.is_ready());
         agent.kill();
         starts.push(Instant::now());
-        agent = AgentProcess::start(&site.node, site.etcd.endpoint(), plane);
+        agent = AgentProcess::start(&site.pods.node, site.etcd.endpoint(), plane);
         if number % BETWEEN_COMPARISONS == 0 {
             churn.while_paused(|| compare(&site, &mut agent, plane));
         }
@@ -119,7 +120,10 @@ fn compare(site: &Site, agent: &mut AgentProcess, plane: Plane) {
     elsewhere.await_ready();
     let end = Instant::now() + PATIENCE;
     loop {
-        let (here, there) = (snapshot(&site.node, plane), snapshot(&fresh.node, plane));
+        let (here, there) = (
+            snapshot(&site.pods.node, plane),
+            snapshot(&fresh.node, plane),
+        );
         if here == there {
             return;
         }

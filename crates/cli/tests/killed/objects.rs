@@ -98,7 +98,7 @@ pub(crate) fn network_set(name: &str, networks: &[String], labels: &[(&str, &str
     labelled(Kind::GlobalNetworkSet, "", name, labels, &spec)
 }
 
-fn resource(kind: Kind, name: &str, spec: &Value) -> Resource {
+pub(crate) fn resource(kind: Kind, name: &str, spec: &Value) -> Resource {
     labelled(kind, "", name, &[], spec)
 }
 

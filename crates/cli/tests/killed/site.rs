@@ -1,4 +1,4 @@
-//! A node with two pods, and an etcd on it.
+//! A node with pods, and an etcd on it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -8,16 +8,21 @@ use tortie_api::Resource;
 use tortie_store::etcd::{EtcdConfig, EtcdStore};
 use tortie_store::{Error, Key, Precondition, Store};
 use tortie_testkit::Etcd;
-use tortie_testkit::net::{Datagrams, Node, Pod, open_passage};
+use tortie_testkit::net::{Datagrams, Namespace, Node, Pod, open_passage};
 
 use crate::objects::{GUESTS, common, endpoint};
 
 /// Where packets go from and to, and the datastore that says which of them arrive.
 pub(crate) struct Site {
     pub(crate) datastore: Arc<Datastore>,
+    pub(crate) etcd: Etcd,
+    pub(crate) pods: Pods,
+}
+
+/// A node, and pods on it.
+pub(crate) struct Pods {
     pub(crate) client: Pod,
     pub(crate) server: Pod,
-    pub(crate) etcd: Etcd,
     pub(crate) node: Node,
 }
 
@@ -36,33 +41,54 @@ pub(crate) struct FreshNode {
 
 impl Site {
     pub(crate) fn new() -> Self {
-        let mut node = Node::new().unwrap();
-        let client = add_pod(&mut node, "client", 1);
-        let server = add_pod(&mut node, "server", 2);
-        let etcd = node.namespace().run(Etcd::start).unwrap().unwrap();
-        let runtime = node.namespace().run(Runtime::new).unwrap().unwrap();
+        let pods = Pods::new();
+        let namespace = pods.node.namespace();
+        let etcd = namespace.run(Etcd::start).unwrap().unwrap();
         let config = EtcdConfig {
             endpoints: vec![etcd.endpoint().to_owned()],
             ..EtcdConfig::default()
         };
-        let connect = runtime.spawn(async move { EtcdStore::connect(&config).await });
-        let store = runtime.block_on(connect).unwrap().unwrap();
-        let datastore = Datastore {
-            store: Arc::new(store),
-            runtime,
-        };
-        for resource in common() {
+        let connect = async move { EtcdStore::connect(&config).await };
+        let datastore = Datastore::new(namespace, connect);
+        for resource in common().into_iter().chain(pods.endpoints()) {
             datastore.put(resource);
         }
-        datastore.put(of_pod("client", &client, &[("list", GUESTS)]));
-        datastore.put(of_pod("server", &server, &[("role", "server")]));
         Self {
             datastore: Arc::new(datastore),
-            client,
-            server,
             etcd,
+            pods,
+        }
+    }
+
+    /// A node without pods, for which the datastore is the same.
+    pub(crate) fn fresh_node(&self) -> FreshNode {
+        let node = Node::new().unwrap();
+        let endpoint = open_passage(
+            node.namespace(),
+            self.pods.node.namespace(),
+            self.etcd.endpoint(),
+        )
+        .unwrap();
+        FreshNode { node, endpoint }
+    }
+}
+
+impl Pods {
+    pub(crate) fn new() -> Self {
+        let mut node = Node::new().unwrap();
+        Self {
+            client: add_pod(&mut node, "client", 1),
+            server: add_pod(&mut node, "server", 2),
             node,
         }
+    }
+
+    /// What the datastore has of them.
+    pub(crate) fn endpoints(&self) -> [Resource; 2] {
+        [
+            of_pod("client", &self.client, &[("list", GUESTS)]),
+            of_pod("server", &self.server, &[("role", "server")]),
+        ]
     }
 
     /// Datagrams from the client to the server, which go on.
@@ -72,23 +98,31 @@ impl Site {
         let source = client.addresses[0];
         Datagrams::start(&client.namespace, source, &server.namespace, destination).unwrap()
     }
-
-    /// A node without pods, for which the datastore is the same.
-    pub(crate) fn fresh_node(&self) -> FreshNode {
-        let node = Node::new().unwrap();
-        let endpoint = open_passage(
-            node.namespace(),
-            self.node.namespace(),
-            self.etcd.endpoint(),
-        )
-        .unwrap();
-        FreshNode { node, endpoint }
-    }
 }
 
 impl Datastore {
+    /// Connects from a namespace.
+    pub(crate) fn new<S: Store + 'static>(
+        namespace: &Namespace,
+        connect: impl Future<Output = Result<S, Error>> + Send + 'static,
+    ) -> Self {
+        let runtime = namespace.run(Runtime::new).unwrap().unwrap();
+        let connect = runtime.spawn(connect);
+        let store = runtime.block_on(connect).unwrap().unwrap();
+        Self {
+            store: Arc::new(store),
+            runtime,
+        }
+    }
+
     /// Writes a resource, in place of the one that is there.
-    pub(crate) fn put(&self, mut resource: Resource) {
+    #[track_caller]
+    pub(crate) fn put(&self, resource: Resource) {
+        self.try_put(resource).unwrap();
+    }
+
+    /// The same, where the datastore may refuse.
+    pub(crate) fn try_put(&self, mut resource: Resource) -> Result<(), Error> {
         let store = Arc::clone(&self.store);
         self.wait_for(async move {
             match store.create(resource.clone()).await {
@@ -100,10 +134,11 @@ impl Datastore {
                 }
                 created => created.map(drop),
             }
-        });
+        })
     }
 
     /// Deletes a resource if it is there.
+    #[track_caller]
     pub(crate) fn delete(&self, resource: &Resource) {
         let (store, key) = (Arc::clone(&self.store), Key::of(resource));
         self.wait_for(async move {
@@ -111,12 +146,16 @@ impl Datastore {
                 Err(Error::NotFound(_)) => Ok(()),
                 deleted => deleted.map(drop),
             }
-        });
+        })
+        .unwrap();
     }
 
-    fn wait_for(&self, task: impl Future<Output = Result<(), Error>> + Send + 'static) {
+    fn wait_for(
+        &self,
+        task: impl Future<Output = Result<(), Error>> + Send + 'static,
+    ) -> Result<(), Error> {
         let task = self.runtime.spawn(task);
-        self.runtime.block_on(task).unwrap().unwrap();
+        self.runtime.block_on(task).unwrap()
     }
 }
 

@@ -44,6 +44,8 @@ impl Client {
                     if information.spec == before {
                         return Ok(());
                     }
+                    // Somebody may have written it who knows nothing of that.
+                    super::identify(&mut information.metadata);
                     self.update((*information).into()).await
                 }
                 Ok(_) => return Ok(()),

@@ -11,7 +11,7 @@ use super::{OwnFile, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
 use crate::commands::node::startup;
-use crate::config::{Connection, cluster, data_folder, open};
+use crate::config::{Connection, await_with, cluster, data_folder};
 
 pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let environment = tortie_agent::config::from_environment(std::env::vars_os());
@@ -20,7 +20,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
         client,
         cluster: kubernetes,
         backend,
-    } = open(global).await?;
+    } = await_with(global, &|name| std::env::var(name).ok()).await?;
     let folder = data_folder(global);
     let _process = OwnFile::of_process(&folder)?;
     let settings = startup::settings(Some(&node))?;
