@@ -1,6 +1,7 @@
 //! `tortie up`: API server, controllers and agent in one process.
 
 mod cluster;
+mod local_client;
 mod node;
 mod parts;
 mod standalone;

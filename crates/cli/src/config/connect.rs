@@ -147,17 +147,6 @@ pub(crate) fn datastore(global: &Global) -> Result<DatastoreType> {
     Ok(Target::find(global, &|name| std::env::var(name).ok())?.datastore)
 }
 
-/// The cluster of a kubeconfig.
-pub(crate) async fn cluster_of(kubeconfig: &Path) -> Result<kube::Client> {
-    let config = KubernetesConfig {
-        kubeconfig: vec![kubeconfig.to_owned()],
-        // With a group given, nothing is asked of the API server.
-        api_group: Some(Group::V3),
-        ..KubernetesConfig::default()
-    };
-    Ok(KubernetesStore::connect(&config).await?.client().clone())
-}
-
 /// The embedded datastore: through the process that has it open, if there is one.
 async fn embedded(file: &Path) -> Result<Arc<dyn Store>> {
     let socket = socket::path_beside(file);

@@ -16,10 +16,13 @@ use tortie_store::embedded::EmbeddedStore;
 use tortie_store::{Client, Store, socket};
 
 use super::parts::Parts;
-use super::{OwnFile, node, systemd};
+use super::{OwnFile, local_client, node, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
-use crate::config::{cluster_of, data_file, data_folder, open_embedded};
+use crate::config::{data_file, data_folder, open_embedded};
+
+/// Where processes of this machine reach the API server, in the data folder.
+const API_SOCKET: &str = "api.sock";
 
 pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let folder = data_folder(global);
@@ -41,7 +44,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     });
 
     let client = Client::new(Arc::clone(&store) as _);
-    let cluster = cluster_of(&credentials.kubeconfig).await?;
+    let cluster = local_client::through(&folder.join(API_SOCKET));
     let registration = node::Registration::new(&client, &cluster, &name)?;
     registration.begin().await?;
     if !args.without.contains(&Part::Controllers) {
@@ -89,7 +92,7 @@ async fn serve(
         purpose.url = format!("https://{address}");
         certificates::prepare(&purpose)?;
     }
-    let socket = folder.join("api.sock");
+    let socket = folder.join(API_SOCKET);
     let local = socket::bind(&socket)?;
     let own_socket = OwnFile(socket);
     let access = TokenAccess::new(&credentials.read_token()?);
