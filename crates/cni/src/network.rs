@@ -77,7 +77,7 @@ impl Plan<'_> {
 pub(crate) fn open_namespace(path: &Path) -> Result<File> {
     let shown = path.display();
     let wrong = |message: String| Error::of(Code::InvalidNamespace, message);
-    let file = File::open(path).map_err(wrong(format!(
+    let file = namespace::open(path).map_err(wrong(format!(
         "the network namespace {shown} cannot be opened"
     )))?;
     let is_own = namespace::is_own(&file).map_err(wrong(format!(

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::panic;
 use std::path::Path;
 use std::process::Command;
@@ -38,6 +38,14 @@ pub fn run_in_new<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
 /// `work` goes on in the caller.
 pub fn run_in<T: Send>(file: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     run_after(|| sys::enter_network_namespace(file), work)
+}
+
+/// Opens the file of a namespace that somebody names. Whatever else is there instead, this does not wait for it: a FIFO
+/// would keep its reader until somebody writes.
+pub fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).custom_flags(libc::O_NONBLOCK);
+    options.open(path)
 }
 
 /// Whether `file` is of the calling thread's own network namespace.
@@ -100,12 +108,10 @@ pub fn mount_own_memory(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::os::fd::AsFd as _;
-    use std::os::unix::fs::MetadataExt as _;
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
 
-    use super::{Users, is_own, isolate, move_to_new, run_in, run_in_new};
+    use super::*;
 
     fn namespaces_of(command: &mut Command) -> String {
         let output = command
@@ -164,8 +170,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_namespace_is_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let fifo = folder.path().join("fifo");
+        let made = Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.expect("mkfifo").success());
+        let file = open(&fifo).expect("a FIFO");
+        let refused = run_in(file.as_fd(), || ()).expect_err("it is no namespace");
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
     fn a_thread_moves_and_its_threads_with_it() {
-        let inode = |path| std::fs::metadata(path).expect("a namespace").ino();
+        let inode = |path| fs::metadata(path).expect("a namespace").ino();
         let before = inode("/proc/thread-self/ns/net");
         let moved = std::thread::spawn(move || {
             let file = move_to_new().expect("a namespace");

@@ -3,7 +3,6 @@
 //! Once an interface is gone for everybody, the kernel still keeps whoever deleted it waiting, some milliseconds, until no
 //! processor can be using it. That time is used for other work.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::Path;
@@ -56,7 +55,7 @@ impl Removal {
 
 fn remove(path: &Path, name: &str, report: Report) {
     // Nobody listens who has lost patience.
-    let container = match File::open(path) {
+    let container = match namespace::open(path) {
         Ok(file) => file,
         Err(error) if path.as_os_str().is_empty() || error.kind() == io::ErrorKind::NotFound => {
             let _ = report.send(Ok(()));
