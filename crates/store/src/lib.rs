@@ -9,6 +9,7 @@
 //! - A watch from revision R delivers every change after R once and in order, or fails with [`Error::Gone`].
 //! - An object that cannot be read is reported beside the others, never instead of them.
 
+mod cause;
 mod client;
 pub mod contract;
 mod default_profile;

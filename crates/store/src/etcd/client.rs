@@ -7,6 +7,7 @@
 
 use std::error::Error as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures::StreamExt;
 use http::uri::PathAndQuery;
@@ -24,11 +25,15 @@ use super::messages::{
     RangeResponse, TxnRequest, TxnResponse, WatchAction, WatchCreateRequest, WatchRequest,
     WatchResponse,
 };
+use crate::cause::plainly;
 use crate::error::{Error, Result};
 
 /// Larger answers are refused. A page of a list with large objects fits; what does not is asked for
 /// in smaller pages.
 const MAX_MESSAGE: usize = 64 << 20;
+
+/// The pause before the only member is asked again.
+const SAME_MEMBER: Duration = Duration::from_millis(50);
 
 /// Calls to a cluster of etcd.
 #[derive(Debug)]
@@ -163,9 +168,15 @@ impl Client {
             | Code::Cancelled
             | Code::ResourceExhausted
             | Code::Aborted
-            | Code::Unknown => {
-                Error::unavailable(format!("etcd at {endpoints}: {message}"), status)
-            }
+            | Code::Unknown => Error::Unavailable {
+                message: match status.source() {
+                    Some(cause) => {
+                        format!("etcd at {endpoints} cannot be reached: {}", plainly(cause))
+                    }
+                    None => format!("etcd at {endpoints}: {message}"),
+                },
+                source: None,
+            },
             _ => Error::other(
                 format!("etcd at {endpoints} refused a request: {message}"),
                 status,
@@ -183,8 +194,8 @@ impl Client {
         Q: Message + Clone + 'static,
         R: Message + Default + 'static,
     {
-        // A lone endpoint gets a second chance as well: it may just have been restarted.
-        let mut chances = self.members.len().max(2);
+        // A lone endpoint gets more chances as well: it may just have been restarted.
+        let mut chances = self.members.len().max(3);
         let mut may_authenticate = self.credentials.is_some();
         loop {
             let (index, member) = self.member();
@@ -212,6 +223,10 @@ impl Client {
                 "trying again"
             );
             self.fail_over_from(index);
+            if self.members.len() == 1 {
+                // That the connection is lost may not have got round yet.
+                tokio::time::sleep(SAME_MEMBER).await;
+            }
         }
     }
 

@@ -108,7 +108,7 @@ impl KubernetesConfig {
     }
 
     /// A client for the API server.
-    pub(super) async fn client(&self) -> Result<kube::Client> {
+    pub(super) async fn client(&self) -> Result<(kube::Client, String)> {
         let mut config = match self.kubeconfig()? {
             Some(kubeconfig) => {
                 let options = KubeConfigOptions::default();
@@ -124,8 +124,10 @@ impl KubernetesConfig {
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         // The caller knows better which of its requests may be repeated.
         config.default_retry = false;
-        kube::Client::try_from(config)
-            .map_err(|error| Error::other("no client for Kubernetes can be made", error))
+        let address = config.cluster_url.to_string();
+        let client = kube::Client::try_from(config)
+            .map_err(|error| Error::other("no client for Kubernetes can be made", error))?;
+        Ok((client, address.trim_end_matches('/').to_owned()))
     }
 
     /// The kubeconfig with all settings applied, or nothing where the pod's account is to be used.

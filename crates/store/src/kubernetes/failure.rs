@@ -3,6 +3,7 @@
 use kube::core::Status;
 use tortie_api::{Path, Problems};
 
+use crate::cause::plainly;
 use crate::error::Error;
 use crate::key::Key;
 
@@ -84,12 +85,20 @@ impl Failure {
                 kube::Error::Api(status) => of_status(*status, key),
                 error @ (kube::Error::HyperError(_)
                 | kube::Error::Service(_)
-                | kube::Error::ReadEvents(_)) => {
-                    Error::unavailable("the Kubernetes API server cannot be reached", error)
-                }
+                | kube::Error::ReadEvents(_)) => unreachable("", &error),
                 error => Error::other(format!("{key}: the request to Kubernetes failed"), error),
             },
         }
+    }
+}
+
+/// The error for a server that does not answer, at an address if that is known.
+pub(super) fn unreachable(address: &str, error: &kube::Error) -> Error {
+    let at = if address.is_empty() { "" } else { " at " };
+    let cause = plainly(error);
+    Error::Unavailable {
+        message: format!("the Kubernetes API server{at}{address} cannot be reached: {cause}"),
+        source: None,
     }
 }
 

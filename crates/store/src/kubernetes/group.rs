@@ -5,29 +5,37 @@ use std::time::Duration;
 
 use tortie_api::crd::Group;
 
+use super::failure::unreachable;
+use crate::error::Result;
+
 /// Longest time to wait for the API server's list of groups.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Asks the API server. Where it does not answer, the older group is taken, as upstream does.
-pub(super) async fn discover(client: &kube::Client) -> Group {
+/// Asks the API server at an address. Where it does not say, the older group is taken, as upstream does.
+pub(super) async fn discover(client: &kube::Client, address: &str) -> Result<Group> {
     let groups = match tokio::time::timeout(TIMEOUT, client.list_api_groups()).await {
         Ok(Ok(groups)) => groups,
+        Ok(Err(error @ (kube::Error::HyperError(_) | kube::Error::Service(_)))) => {
+            return Err(unreachable(address, &error));
+        }
         Ok(Err(error)) => {
             let error = &error as &dyn StdError;
             tracing::warn!(
                 error,
                 "The API groups cannot be listed; assuming crd.projectcalico.org/v1"
             );
-            return Group::V1;
+            return Ok(Group::V1);
         }
         Err(_) => {
             tracing::warn!(
                 "The API groups were not listed in time; assuming crd.projectcalico.org/v1"
             );
-            return Group::V1;
+            return Ok(Group::V1);
         }
     };
-    choose(groups.groups.iter().map(|group| group.name.as_str()))
+    Ok(choose(
+        groups.groups.iter().map(|group| group.name.as_str()),
+    ))
 }
 
 /// The newer group alone is made of custom resources; beside the older one it is served by an aggregated API server,
