@@ -37,8 +37,8 @@ use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, CniCommand, Command, Global};
-use crate::config;
+use crate::args::{Cli, CniCommand, Command};
+use crate::config::{connect, connect_to_write};
 
 /// Changes what is logged.
 static CHANGE_LOGGING: OnceLock<ChangeLogging> = OnceLock::new();
@@ -78,19 +78,31 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             let mode = write::Mode::Create {
                 skip_exists: args.skip_exists,
             };
-            write::run(&args.files, mode, &connect(&global).await?).await
+            write::run(&args.files, mode, &connect_to_write(&global).await?).await
         }
         Command::Apply(args) => match args.confirm {
             Some(seconds) => confirm::apply(&args.files, seconds, &global).await,
-            None => write::run(&args.files, write::Mode::Apply, &connect(&global).await?).await,
+            None => {
+                write::run(
+                    &args.files,
+                    write::Mode::Apply,
+                    &connect_to_write(&global).await?,
+                )
+                .await
+            }
         },
         Command::Confirm(args) => confirm::run(args).await,
         Command::Replace(args) => {
-            write::run(&args.files, write::Mode::Replace, &connect(&global).await?).await
+            write::run(
+                &args.files,
+                write::Mode::Replace,
+                &connect_to_write(&global).await?,
+            )
+            .await
         }
-        Command::Delete(args) => write::delete(args, &connect(&global).await?).await,
-        Command::Patch(args) => patch::run(args, &connect(&global).await?).await,
-        Command::Label(args) => label::run(args, &connect(&global).await?).await,
+        Command::Delete(args) => write::delete(args, &connect_to_write(&global).await?).await,
+        Command::Patch(args) => patch::run(args, &connect_to_write(&global).await?).await,
+        Command::Label(args) => label::run(args, &connect_to_write(&global).await?).await,
         Command::Validate(args) => validate::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Crds(args) => crds::run(&args),
@@ -161,10 +173,6 @@ fn variables() -> BTreeMap<String, String> {
         .collect()
 }
 
-async fn connect(global: &Global) -> Result<tortie_store::Client> {
-    config::connect(global).await
-}
-
 fn start_logging(level: &str) {
     // calicoctl's levels that the filter does not know.
     let level = match level {
@@ -172,7 +180,7 @@ fn start_logging(level: &str) {
         "warning" => "warn",
         level => level,
     };
-    let filter = EnvFilter::try_from_env("TORTIE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let filter = EnvFilter::try_from_env("TORTIE_LOG").unwrap_or_else(|_| filter_at(level));
     let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -183,8 +191,16 @@ fn start_logging(level: &str) {
     // Set once, here.
     let _ = CHANGE_LOGGING.set(Box::new(move |level| {
         // It fails only when there is no log any more.
-        let _ = handle.reload(EnvFilter::new(level));
+        let _ = handle.reload(filter_at(level));
     }));
+}
+
+/// What is logged at a level. What the client for Kubernetes takes for an error, its caller may not: who asks hears of it.
+fn filter_at(level: &str) -> EnvFilter {
+    match level {
+        "error" | "warn" | "info" => EnvFilter::new(format!("{level},kube_client=off")),
+        level => EnvFilter::new(level),
+    }
 }
 
 /// Changes how much is logged, for commands that run long; unless the environment says what is.

@@ -10,8 +10,8 @@ mod settings;
 mod target;
 
 pub(crate) use connect::{
-    Backend, Connection, await_with, cluster, connect, data_file, data_folder, datastore, open,
-    open_embedded, open_target,
+    Backend, Connection, await_with, cluster, connect, connect_to_write, data_file, data_folder,
+    open, open_embedded, open_target,
 };
 pub(crate) use felix::felix_variable;
 pub(crate) use settings::{Settings, Source};

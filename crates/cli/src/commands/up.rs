@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 
 use crate::args::{DatastoreType, Global, Up};
-use crate::config::datastore;
+use crate::config::Target;
 
 /// The file in the data folder that names the process.
 pub(super) const PROCESS_FILE: &str = "tortie.pid";
@@ -27,7 +27,8 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<ExitCode> {
         write!(std::io::stdout(), "{}", unit::unit(args, global)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    match datastore(global)? {
+    let target = Target::of_up(global, &|name| std::env::var(name).ok())?;
+    match target.datastore {
         DatastoreType::Embedded => standalone::run(args, global).await?,
         DatastoreType::Etcdv3 | DatastoreType::Kubernetes => cluster::run(args, global).await?,
     }

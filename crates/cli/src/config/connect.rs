@@ -1,5 +1,6 @@
 //! Opens the datastore that the settings mean.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,9 @@ use tortie_store::{Client, Store};
 use super::{Settings, Source, Target};
 use crate::args::{DatastoreType, Global};
 use crate::commands::report;
+
+/// Where root's embedded datastore is.
+const ROOTS_FOLDER: &str = "/var/lib/tortie";
 
 /// The pauses of those who wait for a datastore.
 const RETRY: Backoff = Backoff {
@@ -68,6 +72,20 @@ impl From<Backend> for tortie_controllers::Backend {
 /// Opens the datastore; the error says which one was meant and why it cannot be used.
 pub(crate) async fn connect(global: &Global) -> Result<Client> {
     Ok(open(global).await?.client)
+}
+
+/// The same for who is going to write. Where that is the embedded datastore it is said, since many people have several.
+pub(crate) async fn connect_to_write(global: &Global) -> Result<Client> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let target = Target::find(global, &environment)?;
+    if target.datastore == DatastoreType::Embedded {
+        let file = target.data_file.display();
+        writeln!(
+            anstream::stderr(),
+            "Writing to the embedded datastore {file}"
+        )?;
+    }
+    Ok(open_target(&target).await?.client)
 }
 
 /// The same, with the cluster.
@@ -142,11 +160,6 @@ pub(crate) async fn cluster(
     Ok(KubernetesStore::connect(&config).await?.client().clone())
 }
 
-/// The kind of datastore that is meant.
-pub(crate) fn datastore(global: &Global) -> Result<DatastoreType> {
-    Ok(Target::find(global, &|name| std::env::var(name).ok())?.datastore)
-}
-
 /// The embedded datastore: through the process that has it open, if there is one.
 async fn embedded(file: &Path) -> Result<Arc<dyn Store>> {
     let socket = socket::path_beside(file);
@@ -157,6 +170,7 @@ async fn embedded(file: &Path) -> Result<Arc<dyn Store>> {
             Err(error) => tracing::debug!(%error, "Nobody answers at the socket"),
         }
     }
+    tell_of_roots(file)?;
     Ok(Arc::new(open_embedded(file, DEFAULT_QUOTA)?))
 }
 
@@ -195,12 +209,30 @@ pub(crate) fn data_folder(global: &Global) -> PathBuf {
     }
     let folder = match (std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME")) {
         (Some(data), _) if !data.is_empty() => PathBuf::from(data),
-        (_, Some(home)) if home != "/root" && !home.is_empty() => {
+        (_, Some(home)) if !is_root() && !home.is_empty() => {
             PathBuf::from(home).join(".local/share")
         }
         _ => PathBuf::from("/var/lib"),
     };
     folder.join("tortie")
+}
+
+/// `sudo` may leave the variables of whoever calls it.
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Tells users who are about to begin with a datastore of their own that root has one.
+fn tell_of_roots(file: &Path) -> Result<()> {
+    if is_root() || file.exists() || !Path::new(ROOTS_FOLDER).exists() {
+        return Ok(());
+    }
+    writeln!(
+        anstream::stderr(),
+        "note: root has a datastore on this machine, in {ROOTS_FOLDER}, which is for root alone (`sudo tortie …`); this is \
+         one of your own"
+    )?;
+    Ok(())
 }
 
 fn etcd(settings: &Settings) -> Result<EtcdConfig> {

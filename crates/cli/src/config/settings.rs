@@ -219,18 +219,18 @@ impl Settings {
         Ok(())
     }
 
-    /// The datastore that the settings mean: the type if given, else what the other settings speak of, else the
-    /// embedded one.
-    pub(crate) fn datastore(&self) -> Result<DatastoreType> {
+    /// The datastore that the settings mean: the type if given, else what the other settings speak of, if they speak of
+    /// any.
+    pub(crate) fn datastore(&self) -> Result<Option<DatastoreType>> {
         let speaks_of_etcd = !self.etcd_endpoints.is_empty() || !self.etcd_discovery_srv.is_empty();
         let speaks_of_kubernetes = !self.kubeconfig.is_empty()
             || !self.kubeconfig_inline.is_empty()
             || !self.k8s_api_endpoint.is_empty();
         match self.datastore_type.to_ascii_lowercase().as_str() {
-            "" if speaks_of_etcd => Ok(DatastoreType::Etcdv3),
-            "" if speaks_of_kubernetes => Ok(DatastoreType::Kubernetes),
-            "" => Ok(DatastoreType::Embedded),
-            other => DatastoreType::from_str(other, true).map_err(|_| {
+            "" if speaks_of_etcd => Ok(Some(DatastoreType::Etcdv3)),
+            "" if speaks_of_kubernetes => Ok(Some(DatastoreType::Kubernetes)),
+            "" => Ok(None),
+            other => DatastoreType::from_str(other, true).map(Some).map_err(|_| {
                 anyhow!("datastore type `{other}` is not known; use embedded, etcdv3 or kubernetes")
             }),
         }
@@ -259,14 +259,21 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(variables: &'static [(&'static str, &'static str)], expected: DatastoreType) {
+    fn check(
+        variables: &'static [(&'static str, &'static str)],
+        expected: impl Into<Option<DatastoreType>>,
+    ) {
         let settings = Settings::load(Path::new(DEFAULT_FILE), &with(variables)).unwrap();
-        assert_eq!(settings.datastore().unwrap(), expected, "{variables:?}");
+        assert_eq!(
+            settings.datastore().unwrap(),
+            expected.into(),
+            "{variables:?}"
+        );
     }
 
     #[test]
     fn the_environment_decides_the_datastore() {
-        check(&[], DatastoreType::Embedded);
+        check(&[], None);
         check(
             &[("ETCD_ENDPOINTS", "http://127.0.0.1:2379")],
             DatastoreType::Etcdv3,

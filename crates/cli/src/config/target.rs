@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use tortie_store::kubernetes::KubernetesConfig;
+use tortie_store::socket;
 
 use super::connect::{data_file, kubernetes};
 use super::{Settings, Source};
@@ -26,15 +27,46 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Looks at options, configuration file and variables.
+    /// Looks at options, configuration file and variables. Where none of them says which datastore is meant, it is the
+    /// embedded one of a process that runs here, else the cluster of the user's kubeconfig, as for calicoctl, else the
+    /// embedded one.
     pub(crate) fn find(global: &Global, environment: Source<'_>) -> Result<Self> {
+        Self::find_or(global, environment, |settings| {
+            if global.data_dir.is_some() || global.data_file.is_some() {
+                return DatastoreType::Embedded;
+            }
+            let own = kubeconfig_of_user(environment);
+            let has_kubeconfig = own.is_some();
+            settings.kubeconfig = own.unwrap_or_default();
+            if is_called_calicoctl() {
+                return DatastoreType::Kubernetes;
+            }
+            if has_kubeconfig && !socket::path_beside(&data_file(global)).exists() {
+                return DatastoreType::Kubernetes;
+            }
+            DatastoreType::Embedded
+        })
+    }
+
+    /// The same for `up`, which is on its own unless something says otherwise.
+    pub(crate) fn of_up(global: &Global, environment: Source<'_>) -> Result<Self> {
+        Self::find_or(global, environment, |_| DatastoreType::Embedded)
+    }
+
+    fn find_or(
+        global: &Global,
+        environment: Source<'_>,
+        unsaid: impl FnOnce(&mut Settings) -> DatastoreType,
+    ) -> Result<Self> {
         let mut settings = Settings::load(&global.config, environment)?;
         if let Some(context) = &global.context {
             settings.k8s_current_context.clone_from(context);
         }
         let datastore = match global.datastore {
             Some(datastore) => datastore,
-            None => settings.datastore()?,
+            None => settings
+                .datastore()?
+                .unwrap_or_else(|| unsaid(&mut settings)),
         };
         let prefixes = environment("FELIX_INTERFACEPREFIX").unwrap_or_default();
         let prefix = prefixes.split(',').next().filter(|text| !text.is_empty());
@@ -79,4 +111,18 @@ impl Target {
             ..config
         }
     }
+}
+
+/// The kubeconfig of a user who has named none.
+fn kubeconfig_of_user(environment: Source<'_>) -> Option<String> {
+    let home = environment("HOME").filter(|home| !home.is_empty())?;
+    let file = Path::new(&home).join(".kube/config");
+    file.exists().then(|| file.display().to_string())
+}
+
+/// Whether the program answers to the name of Calico's own.
+fn is_called_calicoctl() -> bool {
+    let called = std::env::args_os().next().unwrap_or_default();
+    let name = Path::new(&called).file_name().unwrap_or_default();
+    name == "calicoctl" || name == "kubectl-calico"
 }

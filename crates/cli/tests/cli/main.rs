@@ -9,5 +9,6 @@ mod offline;
 mod program;
 mod round_trip;
 mod service;
+mod which_datastore;
 mod why;
 mod yaml;

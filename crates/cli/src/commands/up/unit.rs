@@ -21,7 +21,7 @@ const ENVIRONMENT_FILE: &str = "/etc/tortie/environment";
 
 /// A unit that runs what was asked for.
 pub(super) fn unit(args: &Up, global: &Global) -> Result<String> {
-    let target = Target::find(global, &|name| std::env::var(name).ok())?.pinned()?;
+    let target = Target::of_up(global, &|name| std::env::var(name).ok())?.pinned()?;
     let folder = std::path::absolute(data_folder(global))?;
     let program = std::env::current_exe().context("the path of this program")?;
     let command = command(&program, args, global, &target, &folder);
