@@ -17,9 +17,11 @@ mod up;
 mod why;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +89,8 @@ pub(crate) struct Global {
         long,
         global = true,
         value_name = "LEVEL",
-        default_value = "warn"
+        default_value = "warn",
+        value_parser = log_level
     )]
     pub(crate) log_level: String,
     /// Accepted because calicoctl has it; versions are not compared.
@@ -418,6 +421,11 @@ pub(crate) struct Completion {
 pub(crate) fn parse() -> Result<Cli, ExitCode> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     Cli::try_parse_from(&arguments).map_err(|error| {
+        if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            // Who asks for nothing in particular is shown what there is.
+            let _ = write!(anstream::stdout(), "{}", error.render().ansi());
+            return ExitCode::SUCCESS;
+        }
         let code = if error.use_stderr() && node::is_verify(&arguments) {
             node::UNKNOWN.into()
         } else if error.use_stderr() {
@@ -429,6 +437,21 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
         let _ = error.print();
         code
     })
+}
+
+/// Levels, and those that calicoctl has besides.
+fn log_level(text: &str) -> Result<String, String> {
+    let level = match text {
+        "panic" | "fatal" => "error",
+        "warning" => "warn",
+        "off" | "error" | "warn" | "info" | "debug" | "trace" => text,
+        _ => {
+            return Err(
+                "-l is --log-level, as calicoctl has it: expected off, error, warn, info, debug or trace".to_owned(),
+            );
+        }
+    };
+    Ok(level.to_owned())
 }
 
 /// The command tree, for completion scripts.

@@ -174,12 +174,6 @@ fn variables() -> BTreeMap<String, String> {
 }
 
 fn start_logging(level: &str) {
-    // calicoctl's levels that the filter does not know.
-    let level = match level {
-        "panic" | "fatal" => "error",
-        "warning" => "warn",
-        level => level,
-    };
     let filter = EnvFilter::try_from_env("TORTIE_LOG").unwrap_or_else(|_| filter_at(level));
     let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)

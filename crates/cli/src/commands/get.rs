@@ -1,5 +1,6 @@
 //! `tortie get`
 
+use std::cmp::Ordering;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -68,6 +69,9 @@ async fn find(client: &Client, kind: Kind, names: &[String], args: &Get) -> Resu
             )?;
         }
         shown.resources = list.items;
+        if kind == Kind::Tier {
+            shown.resources.sort_by(by_order);
+        }
         shown.list_revision = Some(list.revision.0);
         return Ok(shown);
     }
@@ -89,6 +93,15 @@ async fn find(client: &Client, kind: Kind, names: &[String], args: &Get) -> Resu
         shown.resources.push(client.get(&key).await?);
     }
     Ok(shown)
+}
+
+/// Tiers in the order in which they are asked; one without an order is the last.
+fn by_order(one: &Resource, other: &Resource) -> Ordering {
+    let order = |resource: &Resource| match resource {
+        Resource::Tier(tier) => tier.spec.order.unwrap_or(f64::INFINITY),
+        _ => f64::INFINITY,
+    };
+    order(one).total_cmp(&order(other))
 }
 
 async fn find_in_files(client: &Client, args: &Get) -> Result<Shown> {

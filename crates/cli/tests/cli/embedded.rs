@@ -301,6 +301,26 @@ fn what_is_stored_without_effect_is_said() {
     assert!(configuration("asNumber: 64513").contains("has no effect"));
 }
 
+#[test]
+fn tiers_are_shown_in_the_order_in_which_they_are_asked() {
+    let (_folder, tortie) = tortie();
+    let tier = |name: &str, order: u32| {
+        format!(
+            "apiVersion: projectcalico.org/v3\nkind: Tier\nmetadata: {{name: {name}}}\nspec: {{order: {order}}}\n"
+        )
+    };
+    for (name, order) in [("a", 300), ("z", 100), ("m", 200)] {
+        tortie.ok_with_input(&["apply", "-f", "-"], &tier(name, order));
+    }
+    let shown = tortie.ok(&["get", "tier"]);
+    let first = shown
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next());
+    let first: Vec<&str> = first.take(3).collect();
+    assert_eq!(first, ["z", "m", "a"], "{shown}");
+}
+
 /// What is said after the place that is written to.
 #[track_caller]
 fn without_place(said: &str) -> &str {

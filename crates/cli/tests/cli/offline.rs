@@ -188,3 +188,19 @@ fn unreadable_files_are_named() {
         output.stderr
     );
 }
+
+#[test]
+fn a_group_of_commands_alone_shows_what_there_is() {
+    for group in ["ipam", "node", "datastore", "cni"] {
+        let output = tortie().run(&[group]);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{group}");
+        assert!(output.stdout.contains("Usage:"), "{}", output.stdout);
+    }
+}
+
+#[test]
+fn who_takes_the_log_level_for_a_selector_is_told() {
+    let output = tortie().run(&["get", "pods", "-l", "app=x"]);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("--log-level"), "{}", output.stderr);
+}

@@ -47,12 +47,12 @@ async fn release_one(address: IpAddr, force: bool, addresses: &Addresses) -> Res
         request.sequence_number = Some(held.sequence_number);
     }
     let released = addresses.ipam.release(&[request]).await?;
+    ensure!(
+        released.unallocated.is_empty(),
+        "IP address {address} is not assigned"
+    );
     let mut out = anstream::stdout();
-    if released.unallocated.is_empty() {
-        writeln!(out, "Successfully released IP address {address}")?;
-    } else {
-        writeln!(out, "IP address {address} is not assigned")?;
-    }
+    writeln!(out, "Successfully released IP address {address}")?;
     Ok(ExitCode::SUCCESS)
 }
 
