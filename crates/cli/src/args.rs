@@ -9,6 +9,7 @@ mod controllers;
 mod datastore;
 mod demo;
 mod ipam;
+mod kubeconfig;
 mod node;
 mod operator;
 mod render;
@@ -35,6 +36,7 @@ pub(crate) use demo::{Demo, DemoDataplane, DemoOutput};
 pub(crate) use ipam::{
     Ipam, IpamCheck, IpamCommand, IpamConfigure, IpamRelease, IpamShow, IpamSplit, IpamWhy,
 };
+pub(crate) use kubeconfig::Kubeconfig;
 pub(crate) use node::{Node, NodeCommand, NodeInterface, UNKNOWN, Verify, VerifyOutput};
 pub(crate) use operator::{Operator, OperatorCommand, OperatorNew};
 pub(crate) use render::{Render, RenderOutput};
@@ -145,6 +147,8 @@ pub(crate) enum Command {
     Up(Up),
     /// End `up`, and remove what it made in the kernel.
     Down(Down),
+    /// Issue credentials for `up` to somebody else, as a kubeconfig.
+    Kubeconfig(Kubeconfig),
     /// Enforce on this machine what the datastore says.
     Agent(Agent),
     /// Keep the datastore true to what Kubernetes says, and clean up after what is gone.

@@ -14,6 +14,7 @@ mod down;
 mod get;
 mod ipam;
 mod kinds;
+mod kubeconfig;
 mod label;
 mod node;
 mod operator;
@@ -110,6 +111,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Why(args) => why::run(&args, &global).await,
         Command::Up(args) => up::run(&args, &global).await,
         Command::Down(_) => down::run(&global).await,
+        Command::Kubeconfig(args) => kubeconfig::run(args, &global),
         Command::Agent(args) => agent::run(&args, &global).await,
         Command::Controllers(args) => controllers::run(args, &global).await,
         Command::ApiServer(args) => apiserver::run(args, &global).await,

@@ -8,8 +8,10 @@
 //! - A clock that is wrong for a while makes nothing void: an authority that begins later is kept, and one that is replaced is
 //!   kept beside the new one.
 
+mod clients;
 mod files;
 mod issue;
+mod names;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -24,6 +26,7 @@ use tortie_operator::tls::Authorities;
 use self::files::Folder;
 use self::issue::{Authority, Subject};
 
+pub use self::clients::{Client, Issued, Lifetime, kubeconfig_for, write_secret};
 pub use self::issue::{SelfIssued, issue_for_service};
 
 /// What is left of a certificate's time when another one is made.
@@ -54,6 +57,22 @@ pub enum Error {
         /// Why not.
         #[source]
         source: rcgen::Error,
+    },
+    /// There is nobody to vouch for clients.
+    #[error("there is no authority of a server in {}: start `tortie up` there first", folder.display())]
+    NoAuthority {
+        /// Where it should be.
+        folder: PathBuf,
+    },
+    /// A certificate would outlive who vouches for it.
+    #[error("the authority in {} ends at {end}, which is before {wanted}", folder.display())]
+    TooLong {
+        /// Where the authority is.
+        folder: PathBuf,
+        /// When it ends.
+        end: Timestamp,
+        /// When the certificate was to end.
+        wanted: Timestamp,
     },
 }
 
@@ -97,14 +116,14 @@ fn prepare_at(purpose: &Purpose, now: Timestamp) -> Result<Credentials, Error> {
     let authority = Authority::prepare(&folder, now)?;
     let server = Subject {
         name: "kube-apiserver".to_owned(),
-        group: None,
+        groups: Vec::new(),
         alternatives: server_names(&purpose.names),
         is_server: true,
     };
     authority.prepare_pair(&folder, "server", &server)?;
     let administrator = Subject {
         name: "kubernetes-admin".to_owned(),
-        group: Some(crate::access::ADMINISTRATORS),
+        groups: vec![crate::access::ADMINISTRATORS.to_owned()],
         alternatives: Vec::new(),
         is_server: false,
     };
@@ -113,7 +132,15 @@ fn prepare_at(purpose: &Purpose, now: Timestamp) -> Result<Credentials, Error> {
         let half = || uuid::Uuid::new_v4().simple().to_string();
         folder.write_secret("token", &(half() + &half()))?;
     }
-    let kubeconfig = kubeconfig(&purpose.url, authority.certificate(), &certificate, &key);
+    let kubeconfig = Kubeconfig {
+        url: &purpose.url,
+        authority: authority.certificate(),
+        user: &administrator.name,
+        namespace: None,
+        certificate: &certificate,
+        key: &key,
+    };
+    let kubeconfig = kubeconfig.text();
     if folder.read("kubeconfig")?.as_deref() != Some(kubeconfig.as_str()) {
         folder.write_secret("kubeconfig", &kubeconfig)?;
     }
@@ -197,10 +224,30 @@ fn server_names(more: &[String]) -> Vec<String> {
     names
 }
 
-fn kubeconfig(url: &str, authority: &str, certificate: &str, key: &str) -> String {
-    let [authority, certificate, key] = [authority, certificate, key].map(|pem| BASE64.encode(pem));
-    format!(
-        "apiVersion: v1
+/// How one client finds the server and is let in. Certificates and key are in PEM.
+struct Kubeconfig<'a> {
+    url: &'a str,
+    authority: &'a str,
+    user: &'a str,
+    namespace: Option<&'a str>,
+    certificate: &'a str,
+    key: &'a str,
+}
+
+impl Kubeconfig<'_> {
+    /// In YAML. Names are quoted as JSON quotes them, which YAML reads as well.
+    fn text(&self) -> String {
+        let Self { url, .. } = self;
+        let [authority, certificate, key] =
+            [self.authority, self.certificate, self.key].map(|pem| BASE64.encode(pem));
+        let user = serde_json::json!(self.user);
+        let namespace = self.namespace.map(|name| {
+            let name = serde_json::json!(name);
+            format!("    namespace: {name}\n")
+        });
+        let namespace = namespace.unwrap_or_default();
+        format!(
+            "apiVersion: v1
 kind: Config
 clusters:
 - name: tortie
@@ -208,7 +255,7 @@ clusters:
     server: {url}
     certificate-authority-data: {authority}
 users:
-- name: kubernetes-admin
+- name: {user}
   user:
     client-certificate-data: {certificate}
     client-key-data: {key}
@@ -216,10 +263,11 @@ contexts:
 - name: tortie
   context:
     cluster: tortie
-    user: kubernetes-admin
-current-context: tortie
+    user: {user}
+{namespace}current-context: tortie
 "
-    )
+        )
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,13 @@ impl Folder {
         Ok(folder)
     }
 
+    /// The folder as it is.
+    pub(super) fn existing(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
     /// The content of a file, if it is there.
     pub(super) fn read(&self, name: &str) -> Result<Option<String>, Error> {
         let path = self.path.join(name);

@@ -13,6 +13,7 @@ use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::files::Folder;
+use super::names::renamed;
 use super::{Error, RENEWAL};
 
 /// How long an authority lasts, and what it issues.
@@ -25,8 +26,7 @@ const NAME: &str = "tortie";
 /// Whose certificate it is, and what for.
 pub(super) struct Subject {
     pub(super) name: String,
-    /// A certificate of ours names one group at most.
-    pub(super) group: Option<&'static str>,
+    pub(super) groups: Vec<String>,
     /// Names and addresses of a server.
     pub(super) alternatives: Vec<String>,
     pub(super) is_server: bool,
@@ -56,12 +56,13 @@ pub struct SelfIssued {
 /// Makes a certificate for a server that is known by these names, and an authority for it alone.
 pub fn issue_for_service(names: &[String]) -> Result<SelfIssued, Error> {
     let (authority, _) = Authority::create(Timestamp::now())?;
-    let (certificate, key) = authority.issue(&Subject {
+    let server = Subject {
         name: names.first().cloned().unwrap_or_default(),
-        group: None,
+        groups: Vec::new(),
         alternatives: names.to_vec(),
         is_server: true,
-    })?;
+    };
+    let (certificate, key) = authority.issue(&server, in_years(authority.now, YEARS))?;
     Ok(SelfIssued {
         authority: authority.pem,
         certificate,
@@ -76,25 +77,17 @@ impl Authority {
         let (pem, key) = (folder.read("ca.crt")?, folder.read("ca.key")?);
         if let (Some(pem), Some(key)) = (&pem, &key)
             && lasts(pem, now)
-            && let Ok(key) = KeyPair::from_pem(key)
-            && is_key_of(pem, &key)
-            && let Ok(issuer) = Issuer::from_ca_cert_pem(pem, key)
+            && let Some(authority) = Self::of(pem, key, now)
         {
-            let begin = begin_of(pem).unwrap_or(now);
-            if begin > now {
+            if authority.now > now {
                 tracing::warn!(
                     %now,
-                    %begin,
+                    begin = %authority.now,
                     "The authority of the certificates (ca.crt) begins in the future, so the clock is probably wrong; it is \
                      kept, and clients are let in from then on. If the clock is right, remove ca.crt and ca.key"
                 );
             }
-            return Ok(Self {
-                issuer,
-                pem: pem.clone(),
-                now: now.max(begin),
-                is_new: false,
-            });
+            return Ok(authority);
         }
         for (name, text) in [("ca.crt", &pem), ("ca.key", &key)] {
             if let Some(text) = text {
@@ -113,10 +106,33 @@ impl Authority {
         Ok(authority)
     }
 
+    /// The authority in a folder, if there is one.
+    pub(super) fn find(folder: &Folder, now: Timestamp) -> Result<Option<Self>, Error> {
+        let (pem, key) = (folder.read("ca.crt")?, folder.read("ca.key")?);
+        let found = pem.zip(key);
+        Ok(found.and_then(|(pem, key)| Self::of(&pem, &key, now)))
+    }
+
+    /// The authority of a certificate and a key, if they are its.
+    fn of(pem: &str, key: &str, now: Timestamp) -> Option<Self> {
+        let key = KeyPair::from_pem(key).ok()?;
+        if !is_key_of(pem, &key) {
+            return None;
+        }
+        let issuer = Issuer::from_ca_cert_pem(pem, key).ok()?;
+        let begin = begin_of(pem).unwrap_or(now);
+        Some(Self {
+            issuer,
+            pem: pem.to_owned(),
+            now: now.max(begin),
+            is_new: false,
+        })
+    }
+
     fn create(now: Timestamp) -> Result<(Self, String), Error> {
         let make = || {
             let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-            let mut params = lasting(now, AUTHORITY_YEARS, Vec::new())?;
+            let mut params = lasting(now, in_years(now, AUTHORITY_YEARS), Vec::new())?;
             params.distinguished_name.push(DnType::CommonName, NAME);
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
             params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -158,20 +174,30 @@ impl Authority {
         {
             return Ok((pem, key));
         }
-        let (pem, key) = self.issue(subject)?;
+        let (pem, key) = self.issue(subject, in_years(self.now, YEARS))?;
         folder.write_secret(&key_file, &key)?;
         folder.write(&crt, &pem)?;
         Ok((pem, key))
     }
 
-    fn issue(&self, subject: &Subject) -> Result<(String, String), Error> {
+    /// When it ends.
+    pub(super) fn end(&self) -> Timestamp {
+        end_of(&self.pem).unwrap_or(self.now)
+    }
+
+    /// Makes a key and a certificate for it that is good until some time.
+    pub(super) fn issue(
+        &self,
+        subject: &Subject,
+        until: Timestamp,
+    ) -> Result<(String, String), Error> {
         let make = || {
             let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-            let mut params = lasting(self.now, YEARS, subject.alternatives.clone())?;
+            let mut params = lasting(self.now, until, subject.alternatives.clone())?;
             let name = &mut params.distinguished_name;
             name.push(DnType::CommonName, subject.name.as_str());
-            if let Some(group) = subject.group {
-                name.push(DnType::OrganizationName, group);
+            if let [group] = subject.groups.as_slice() {
+                name.push(DnType::OrganizationName, group.as_str());
             }
             params.is_ca = IsCa::ExplicitNoCa;
             params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -181,7 +207,11 @@ impl Authority {
                 ExtendedKeyUsagePurpose::ClientAuth
             }];
             params.use_authority_key_identifier_extension = true;
-            let pem = params.signed_by(&key, &self.issuer)?.pem();
+            let certificate = params.signed_by(&key, &self.issuer)?;
+            let pem = match subject.groups.as_slice() {
+                [] | [_] => certificate.pem(),
+                groups => renamed(certificate.der(), &subject.name, groups, self.issuer.key())?,
+            };
             Ok((pem, key.serialize_pem()))
         };
         make().map_err(issuing(&subject.name))
@@ -207,18 +237,28 @@ fn issuing(subject: &str) -> impl FnOnce(rcgen::Error) -> Error {
 /// What all certificates have in common. They begin a day early, for clocks that are behind.
 fn lasting(
     now: Timestamp,
-    years: i64,
+    until: Timestamp,
     alternatives: Vec<String>,
 ) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(alternatives)?;
-    let today = now.to_zoned(TimeZone::UTC).date();
     let date = |date: jiff::civil::Date| {
         let number = |number: i8| number.unsigned_abs();
         rcgen::date_time_ymd(date.year().into(), number(date.month()), number(date.day()))
     };
+    let today = now.to_zoned(TimeZone::UTC).date();
     params.not_before = date(today.saturating_sub(1.day()));
-    params.not_after = date(today.saturating_add(years.years()));
+    let end = until.to_zoned(TimeZone::UTC);
+    let midnight = end.date().to_zoned(TimeZone::UTC);
+    let of_day = midnight.map(|midnight| end.duration_since(&midnight).unsigned_abs());
+    params.not_after = date(end.date()) + of_day.unwrap_or_default();
     Ok(params)
+}
+
+/// The beginning of the day that is so many years away.
+fn in_years(now: Timestamp, years: i64) -> Timestamp {
+    let date = now.to_zoned(TimeZone::UTC).date();
+    let date = date.saturating_add(years.years()).to_zoned(TimeZone::UTC);
+    date.map_or(Timestamp::MAX, |date| date.timestamp())
 }
 
 fn with_certificate<T>(pem: &str, look: impl FnOnce(&X509Certificate<'_>) -> T) -> Option<T> {
@@ -231,8 +271,13 @@ fn with_certificate<T>(pem: &str, look: impl FnOnce(&X509Certificate<'_>) -> T) 
 fn lasts(pem: &str, now: Timestamp) -> bool {
     let renewal = SignedDuration::try_from(RENEWAL).unwrap_or_default();
     let until = now.saturating_add(renewal).unwrap_or(Timestamp::MAX);
+    end_of(pem).is_some_and(|end| end > until)
+}
+
+/// When a certificate ceases to be good.
+fn end_of(pem: &str) -> Option<Timestamp> {
     let end = |certificate: &X509Certificate<'_>| certificate.validity().not_after.timestamp();
-    with_certificate(pem, end).is_some_and(|end| end > until.as_second())
+    Timestamp::from_second(with_certificate(pem, end)?).ok()
 }
 
 /// When a certificate begins to be good.
