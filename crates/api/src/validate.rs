@@ -8,6 +8,7 @@ pub(crate) mod labels;
 mod metadata;
 mod policy;
 mod pool;
+mod roles;
 mod rule;
 
 use crate::problem::{Path, Problems};
@@ -17,6 +18,9 @@ pub use configuration::NEEDED_MARK_BITS;
 pub use kubernetes::{NameRule, check_kubernetes_metadata, check_kubernetes_policy};
 pub use labels::is_qualified_name;
 pub use pool::{check_pool_change, pools_overlap};
+pub use roles::{
+    ROLE_GROUP, check_cluster_role, check_cluster_role_binding, check_role, check_role_binding,
+};
 
 /// Notes all that is wrong with a resource beyond its schema.
 pub(crate) fn resource(resource: &Resource, problems: &mut Problems) {

@@ -4,25 +4,26 @@ pub mod delegated;
 mod identity;
 mod local;
 mod rights;
+pub mod roles;
 pub mod tiers;
 
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use axum::http::request::Parts;
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use serde_json::{Value, json};
 
 pub use self::identity::user_of_certificate;
 pub use self::local::TokenAccess;
 pub(crate) use self::local::bearer_token;
 pub use self::rights::Rights;
+pub use self::roles::Roles;
 
 use crate::failure::{Failure, Reason, Result};
 
 /// The group of those who may do everything.
 pub const ADMINISTRATORS: &str = "system:masters";
-
-/// The group of those who may read figures about the server.
-pub const MONITORING: &str = "system:monitoring";
 
 /// The group of all who have shown who they are.
 pub const AUTHENTICATED: &str = "system:authenticated";
@@ -65,8 +66,28 @@ pub trait Authorize: Send + Sync {
     /// Whether somebody may do something with objects.
     async fn authorize(&self, user: &User, attributes: &Attributes<'_>) -> Result<()>;
 
-    /// Whether somebody may read a document about the API, or about the state of the server.
-    async fn authorize_path(&self, user: &User, path: &str) -> Result<()>;
+    /// Whether somebody may `get` a document about the API, or about the state of the server, or do something else with it.
+    async fn authorize_path(&self, user: &User, verb: &str, path: &str) -> Result<()>;
+
+    /// Whether somebody may give away the rights that a role or a binding gives which is made, or changed from what it was.
+    /// The attributes are those of the request.
+    async fn authorize_grant(
+        &self,
+        user: &User,
+        attributes: &Attributes<'_>,
+        _before: Option<&Value>,
+        _after: &Value,
+    ) -> Result<()> {
+        Err(denied(user, attributes, "no roles are kept here"))
+    }
+
+    /// The rules that say what somebody may do in a namespace.
+    async fn rules(&self, _user: &User, _namespace: &str) -> Result<Vec<PolicyRule>> {
+        Err(Failure::new(
+            Reason::MethodNotAllowed,
+            "no roles are kept here",
+        ))
+    }
 }
 
 /// Decides who somebody is and what that one may do.
@@ -98,6 +119,18 @@ impl User {
             groups: vec!["system:unauthenticated".to_owned()],
             ..Self::default()
         }
+    }
+
+    /// What is known of it, as Kubernetes writes it.
+    pub fn info(&self) -> Value {
+        let mut info = json!({"username": self.name, "groups": self.groups});
+        if !self.uid.is_empty() {
+            info["uid"] = json!(self.uid);
+        }
+        if !self.extra.is_empty() {
+            info["extra"] = json!(self.extra);
+        }
+        info
     }
 
     /// Whether this one may do everything.
@@ -168,10 +201,10 @@ pub fn denied(user: &User, attributes: &Attributes<'_>, reason: &str) -> Failure
 }
 
 /// The refusal of a document, in Kubernetes' words.
-pub fn denied_path(user: &User, path: &str, reason: &str) -> Failure {
+pub fn denied_path(user: &User, verb: &str, path: &str, reason: &str) -> Failure {
     let colon = if reason.is_empty() { "" } else { ": " };
     let why = format!(
-        "User {:?} cannot get path {path:?}{colon}{reason}",
+        "User {:?} cannot {verb} path {path:?}{colon}{reason}",
         user.name
     );
     forbidden("", "", "", &why)
@@ -226,7 +259,7 @@ mod tests {
             "pods is forbidden: User \"ann\" cannot list resource \"pods\" in API group \"\" in the namespace \"shop\""
         );
         assert_eq!(
-            denied_path(&user, "/readyz", "").message,
+            denied_path(&user, "get", "/readyz", "").message,
             "forbidden: User \"ann\" cannot get path \"/readyz\""
         );
     }

@@ -16,18 +16,6 @@ use crate::registry::{Content, Native, Registry, ResourceType};
 /// The version of Kubernetes whose conventions and types are served.
 const KUBERNETES: (u32, u32, u32) = (1, 36, 0);
 
-/// What can be done with the objects of each resource.
-const VERBS: &[&str] = &[
-    "create",
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "update",
-    "watch",
-];
-
 /// What can be done with the observed state of an object.
 const STATUS_VERBS: &[&str] = &["get", "patch", "update"];
 
@@ -144,9 +132,11 @@ fn describe_resource(resource: &ResourceType) -> impl Iterator<Item = Value> {
         "singularName": resource.singular,
         "namespaced": resource.is_namespaced,
         "kind": resource.kind,
-        "verbs": VERBS,
-        "storageVersionHash": storage_version_hash(resource),
+        "verbs": resource.verbs(),
     });
+    if resource.is_stored() {
+        main["storageVersionHash"] = json!(storage_version_hash(resource));
+    }
     if !resource.short_names.is_empty() {
         main["shortNames"] = json!(resource.short_names);
     }

@@ -8,6 +8,7 @@ mod metrics;
 mod objects;
 mod repeated;
 mod reply;
+mod reviews;
 mod stream;
 mod work;
 
@@ -245,7 +246,7 @@ impl Api {
                     return Err(method_not_allowed(&parts.method));
                 }
                 let path = parts.uri.path();
-                self.access.authorize_path(user, path).await?;
+                self.access.authorize_path(user, "get", path).await?;
                 match other {
                     Target::Health(health) => self.health(health).await,
                     other => self.document(other, &accept, &parts.headers),

@@ -2,6 +2,7 @@
 
 use tortie_api::Kind;
 use tortie_api::crd::Group;
+use tortie_api::validate::ROLE_GROUP;
 
 /// One kind of object under one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,11 +34,32 @@ pub enum Content {
     Calico(Kind),
     /// An object of Kubernetes itself.
     Native(Native),
+    /// A question, which is answered and not kept.
+    Review(Review),
+}
+
+/// The questions about rights and identity that are asked by creating them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Review {
+    /// `authorization.k8s.io/v1` `LocalSubjectAccessReview`.
+    LocalSubjectAccess,
+    /// `authorization.k8s.io/v1` `SelfSubjectAccessReview`.
+    SelfSubjectAccess,
+    /// `authorization.k8s.io/v1` `SelfSubjectRulesReview`.
+    SelfSubjectRules,
+    /// `authorization.k8s.io/v1` `SubjectAccessReview`.
+    SubjectAccess,
+    /// `authentication.k8s.io/v1` `SelfSubjectReview`.
+    SelfSubject,
 }
 
 /// The kinds of Kubernetes itself that policies, addresses and controllers need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Native {
+    /// `rbac.authorization.k8s.io/v1` `ClusterRole`.
+    ClusterRole,
+    /// `rbac.authorization.k8s.io/v1` `ClusterRoleBinding`.
+    ClusterRoleBinding,
     /// `v1` `ConfigMap`.
     ConfigMap,
     /// `discovery.k8s.io/v1` `EndpointSlice`.
@@ -52,6 +74,10 @@ pub enum Native {
     Node,
     /// `v1` `Pod`.
     Pod,
+    /// `rbac.authorization.k8s.io/v1` `Role`.
+    Role,
+    /// `rbac.authorization.k8s.io/v1` `RoleBinding`.
+    RoleBinding,
     /// `v1` `Service`.
     Service,
     /// `v1` `ServiceAccount`.
@@ -64,6 +90,18 @@ pub struct Registry {
     types: Vec<ResourceType>,
 }
 
+/// What can be done with objects that are kept.
+const VERBS: &[&str] = &[
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+];
+
 /// Kinds that Calico's own API server keeps to itself: programs write them, never people.
 const INTERNAL: &[Kind] = &[Kind::IpamBlock, Kind::IpamHandle];
 
@@ -72,8 +110,9 @@ impl Registry {
     /// own objects.
     pub fn standalone() -> Self {
         let natives = Native::ALL.iter().map(|native| native.resource_type());
+        let reviews = Review::ALL.iter().map(|review| review.resource_type());
         Self {
-            types: natives.chain(calico(&[])).collect(),
+            types: natives.chain(reviews).chain(calico(&[])).collect(),
         }
     }
 
@@ -145,6 +184,16 @@ impl ResourceType {
         }
     }
 
+    /// Whether objects are kept.
+    pub fn is_stored(&self) -> bool {
+        !matches!(self.content, Content::Review(_))
+    }
+
+    /// What can be done with objects.
+    pub fn verbs(&self) -> &'static [&'static str] {
+        if self.is_stored() { VERBS } else { &["create"] }
+    }
+
     /// The fields that field selectors may ask for.
     pub fn selectable_fields(&self) -> &'static [&'static str] {
         match self.content {
@@ -180,7 +229,19 @@ impl Native {
         Self::Lease,
         Self::EndpointSlice,
         Self::NetworkPolicy,
+        Self::ClusterRole,
+        Self::ClusterRoleBinding,
+        Self::Role,
+        Self::RoleBinding,
     ];
+
+    /// Whether its objects say what somebody may do.
+    pub fn is_role_or_binding(self) -> bool {
+        matches!(
+            self,
+            Self::ClusterRole | Self::ClusterRoleBinding | Self::Role | Self::RoleBinding
+        )
+    }
 
     fn resource_type(self) -> ResourceType {
         let (group, kind, plural, short_names): (_, _, _, &[_]) = match self {
@@ -198,6 +259,12 @@ impl Native {
                 "networkpolicies",
                 &["netpol"],
             ),
+            Self::ClusterRole => (ROLE_GROUP, "ClusterRole", "clusterroles", &[]),
+            Self::ClusterRoleBinding => {
+                (ROLE_GROUP, "ClusterRoleBinding", "clusterrolebindings", &[])
+            }
+            Self::Role => (ROLE_GROUP, "Role", "roles", &[]),
+            Self::RoleBinding => (ROLE_GROUP, "RoleBinding", "rolebindings", &[]),
         };
         ResourceType {
             group,
@@ -206,12 +273,67 @@ impl Native {
             plural,
             singular: kind.to_ascii_lowercase(),
             short_names,
-            is_namespaced: !matches!(self, Self::Namespace | Self::Node),
+            is_namespaced: !matches!(
+                self,
+                Self::ClusterRole | Self::ClusterRoleBinding | Self::Namespace | Self::Node
+            ),
             has_status: matches!(
                 self,
                 Self::Namespace | Self::Node | Self::Pod | Self::Service
             ),
             content: Content::Native(self),
+        }
+    }
+}
+
+impl Review {
+    /// All of them, by group.
+    pub const ALL: &'static [Self] = &[
+        Self::LocalSubjectAccess,
+        Self::SelfSubjectAccess,
+        Self::SelfSubjectRules,
+        Self::SubjectAccess,
+        Self::SelfSubject,
+    ];
+
+    fn resource_type(self) -> ResourceType {
+        let (group, kind, plural) = match self {
+            Self::LocalSubjectAccess => (
+                "authorization.k8s.io",
+                "LocalSubjectAccessReview",
+                "localsubjectaccessreviews",
+            ),
+            Self::SelfSubjectAccess => (
+                "authorization.k8s.io",
+                "SelfSubjectAccessReview",
+                "selfsubjectaccessreviews",
+            ),
+            Self::SelfSubjectRules => (
+                "authorization.k8s.io",
+                "SelfSubjectRulesReview",
+                "selfsubjectrulesreviews",
+            ),
+            Self::SubjectAccess => (
+                "authorization.k8s.io",
+                "SubjectAccessReview",
+                "subjectaccessreviews",
+            ),
+            Self::SelfSubject => (
+                "authentication.k8s.io",
+                "SelfSubjectReview",
+                "selfsubjectreviews",
+            ),
+        };
+        ResourceType {
+            group,
+            version: "v1",
+            kind,
+            plural,
+            singular: kind.to_ascii_lowercase(),
+            short_names: &[],
+            is_namespaced: self == Self::LocalSubjectAccess,
+            has_status: false,
+            content: Content::Review(self),
         }
     }
 }
@@ -251,7 +373,7 @@ mod tests {
     #[test]
     fn groups_come_once() {
         let groups = Registry::standalone().groups();
-        assert_eq!(groups.len(), 5);
+        assert_eq!(groups.len(), 8);
         assert_eq!(groups[0], ("", "v1"));
     }
 }

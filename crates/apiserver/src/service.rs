@@ -7,6 +7,7 @@ mod limits;
 mod namespaces;
 mod pages;
 mod read;
+mod roles;
 mod shared_read;
 mod watch;
 mod write;
@@ -25,6 +26,7 @@ use crate::storage::Storage;
 
 pub use self::guard::{Guard, Unguarded};
 use self::hubs::Hubs;
+pub(crate) use self::lifecycle::check_envelope;
 use self::pages::Pages;
 pub use self::read::Page;
 use self::shared_read::SharedReads;

@@ -3,10 +3,12 @@
 mod calico;
 mod documents;
 mod native;
+mod roles;
 mod standalone;
 
 pub use calico::CalicoStorage;
 pub use documents::DocumentStorage;
+pub use roles::RoleStorage;
 pub use standalone::StandaloneStorage;
 
 use async_trait::async_trait;

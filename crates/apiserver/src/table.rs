@@ -186,6 +186,7 @@ fn columns(resource: &ResourceType) -> Vec<Column> {
     match resource.content {
         Content::Calico(kind) => calico::columns(kind),
         Content::Native(kind) => native::columns(kind).to_vec(),
+        Content::Review(_) => Vec::new(),
     }
 }
 
@@ -193,6 +194,7 @@ fn row(resource: &ResourceType, object: &Value, options: Options, now: Timestamp
     let cells = match resource.content {
         Content::Calico(kind) => calico::cells(kind, object, now),
         Content::Native(kind) => native::cells(kind, object, now),
+        Content::Review(_) => Vec::new(),
     };
     let mut row = json!({"cells": cells});
     match options.include {

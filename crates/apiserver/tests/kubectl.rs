@@ -183,10 +183,13 @@ fn it_finds_the_resources() {
     let versions = server.kubectl(&["api-versions"]);
     let versions: Vec<_> = versions.lines().collect();
     let expected = [
+        "authentication.k8s.io/v1",
+        "authorization.k8s.io/v1",
         "coordination.k8s.io/v1",
         "discovery.k8s.io/v1",
         "networking.k8s.io/v1",
         "projectcalico.org/v3",
+        "rbac.authorization.k8s.io/v1",
         "v1",
     ];
     assert_eq!(versions, expected);

@@ -19,6 +19,8 @@ pub enum NameRule {
     Label,
     /// DNS labels joined by dots.
     Subdomain,
+    /// Whatever can stand between two slashes of a path.
+    PathSegment,
 }
 
 /// Notes what is wrong with the metadata of an object.
@@ -36,7 +38,7 @@ pub fn check_kubernetes_metadata(meta: &ObjectMeta, rule: NameRule, problems: &m
     labels::annotations(&at.field("annotations"), annotations, problems);
 }
 
-fn check_name(at: &Path<'_>, name: &str, rule: NameRule, problems: &mut Problems) {
+pub(super) fn check_name(at: &Path<'_>, name: &str, rule: NameRule, problems: &mut Problems) {
     let (is_right, text) = match rule {
         NameRule::Label => (
             name.len() <= MAX_LABEL && is_label_text(name),
@@ -45,6 +47,12 @@ fn check_name(at: &Path<'_>, name: &str, rule: NameRule, problems: &mut Problems
         NameRule::Subdomain => (
             name.len() <= MAX_NAME && is_subdomain_text(name),
             "must be at most 253 lower case letters, digits, `-` and `.`, each part starting and ending with a letter or digit",
+        ),
+        NameRule::PathSegment => (
+            name.len() <= MAX_NAME
+                && name.contains(|c| c != '.')
+                && !name.contains(|c: char| matches!(c, '/' | '%' | '\\') || c.is_control()),
+            "must be at most 253 characters without `/`, `%`, `\\` and control characters, and not only dots",
         ),
     };
     if name.is_empty() {
@@ -166,7 +174,11 @@ fn check_ports(at: &Path<'_>, ports: Option<&[NetworkPolicyPort]>, problems: &mu
     }
 }
 
-fn check_selector(at: &Path<'_>, selector: Option<&LabelSelector>, problems: &mut Problems) {
+pub(super) fn check_selector(
+    at: &Path<'_>,
+    selector: Option<&LabelSelector>,
+    problems: &mut Problems,
+) {
     let Some(selector) = selector else {
         return;
     };

@@ -75,22 +75,22 @@ impl Authorize for SubjectAccess {
         Err(denied(user, attributes, &answer.reason))
     }
 
-    async fn authorize_path(&self, user: &User, path: &str) -> Result<()> {
+    async fn authorize_path(&self, user: &User, verb: &str, path: &str) -> Result<()> {
         if user.is_administrator() {
             return Ok(());
         }
-        let answer = self.ask(user, What::Path(path)).await?;
+        let answer = self.ask(user, What::Path { verb, path }).await?;
         if answer.is_allowed {
             return Ok(());
         }
-        Err(denied_path(user, path, &answer.reason))
+        Err(denied_path(user, verb, path, &answer.reason))
     }
 }
 
 #[derive(Clone, Copy)]
 enum What<'a> {
     Objects(Attributes<'a>),
-    Path(&'a str),
+    Path { verb: &'a str, path: &'a str },
 }
 
 fn spec(user: &User, what: What<'_>) -> SubjectAccessReviewSpec {
@@ -115,10 +115,10 @@ fn spec(user: &User, what: What<'_>) -> SubjectAccessReviewSpec {
                 ..ResourceAttributes::default()
             });
         }
-        What::Path(path) => {
+        What::Path { verb, path } => {
             spec.non_resource_attributes = Some(NonResourceAttributes {
                 path: some(path),
-                verb: some("get"),
+                verb: some(verb),
             });
         }
     }

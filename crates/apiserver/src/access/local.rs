@@ -1,36 +1,37 @@
-//! Access on a machine of one's own: administrators, and nobody else.
+//! Access on a machine of one's own: who somebody is. What others than administrators may do, their roles say.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use axum::http::header;
 use axum::http::request::Parts;
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tortie_operator::tls::{Authorities, Peer};
 
-use super::{
-    Access, Attributes, Authorize, MONITORING, User, denied, denied_path, unauthorized,
-    user_of_certificate,
-};
+use super::{Access, Attributes, Authorize, Roles, User, unauthorized, user_of_certificate};
 use crate::failure::Result;
 
 /// Access for those who know one secret token, and for processes of root or of the user who runs the server that come
 /// through its socket: they may do everything. Certificates of an authority, if there is one, name others, who may do
-/// everything if they are in the group for that, else only read documents about the API.
+/// everything if they are in the group for that, else what their roles allow.
 #[derive(Clone)]
 pub struct TokenAccess {
     /// Its hash, so that comparing takes the same time whatever is given.
     token: [u8; 32],
     authorities: Option<Arc<Authorities>>,
+    roles: Arc<Roles>,
     own_uid: u32,
 }
 
 impl TokenAccess {
-    /// Lets in who knows this token.
-    pub fn new(token: &str) -> Self {
+    /// Lets in who knows this token. Others have rights by these roles.
+    pub fn new(token: &str, roles: Arc<Roles>) -> Self {
         Self {
             token: Sha256::digest(token).into(),
             authorities: None,
+            roles,
             own_uid: rustix::process::geteuid().as_raw(),
         }
     }
@@ -58,18 +59,26 @@ impl TokenAccess {
 #[async_trait]
 impl Authorize for TokenAccess {
     async fn authorize(&self, user: &User, attributes: &Attributes<'_>) -> Result<()> {
-        if user.is_administrator() {
-            return Ok(());
-        }
-        Err(denied(user, attributes, ""))
+        self.roles.authorize(user, attributes).await
     }
 
-    /// Documents about the API are for all who are known; figures tell what others do.
-    async fn authorize_path(&self, user: &User, path: &str) -> Result<()> {
-        if path == "/metrics" && !user.is_administrator() && !user.is_in(MONITORING) {
-            return Err(denied_path(user, path, ""));
-        }
-        Ok(())
+    async fn authorize_path(&self, user: &User, verb: &str, path: &str) -> Result<()> {
+        self.roles.authorize_path(user, verb, path).await
+    }
+
+    async fn authorize_grant(
+        &self,
+        user: &User,
+        attributes: &Attributes<'_>,
+        before: Option<&Value>,
+        after: &Value,
+    ) -> Result<()> {
+        let roles = &self.roles;
+        roles.authorize_grant(user, attributes, before, after).await
+    }
+
+    async fn rules(&self, user: &User, namespace: &str) -> Result<Vec<PolicyRule>> {
+        self.roles.rules(user, namespace).await
     }
 }
 
@@ -97,32 +106,4 @@ pub(crate) fn bearer_token(request: &Parts) -> Option<&str> {
     scheme
         .eq_ignore_ascii_case("bearer")
         .then_some(token.trim())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::access::ADMINISTRATORS;
-
-    #[tokio::test]
-    async fn figures_are_for_administrators_and_monitoring() {
-        let access = TokenAccess::new("secret");
-        let user = |group: &str| User {
-            name: "ann".to_owned(),
-            groups: vec![group.to_owned()],
-            ..User::default()
-        };
-        let refused = access.authorize_path(&user("developers"), "/metrics").await;
-        assert_eq!(
-            refused.unwrap_err().message,
-            "forbidden: User \"ann\" cannot get path \"/metrics\""
-        );
-        for (group, path) in [
-            (ADMINISTRATORS, "/metrics"),
-            (MONITORING, "/metrics"),
-            ("developers", "/apis"),
-        ] {
-            assert!(access.authorize_path(&user(group), path).await.is_ok());
-        }
-    }
 }

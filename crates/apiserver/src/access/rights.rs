@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::tiers::{TierAccess, has_tiers};
 use super::{Attributes, Authorize, User};
 use crate::failure::Result;
-use crate::registry::ResourceType;
+use crate::registry::{Content, ResourceType};
 use crate::service::Guard;
 
 /// The rights of one request.
@@ -14,6 +14,7 @@ use crate::service::Guard;
 pub struct Rights<'a> {
     request: TierAccess<'a>,
     has_tiers: bool,
+    is_role_or_binding: bool,
 }
 
 impl<'a> Rights<'a> {
@@ -31,6 +32,7 @@ impl<'a> Rights<'a> {
                 attributes,
             },
             has_tiers: has_tiers(of),
+            is_role_or_binding: matches!(of.content, Content::Native(native) if native.is_role_or_binding()),
         }
     }
 
@@ -68,4 +70,37 @@ impl Guard for Rights<'_> {
         };
         creation.check(object).await
     }
+
+    async fn check_content(&self, before: Option<&Value>, after: &Value) -> Result<()> {
+        let TierAccess {
+            authorizer,
+            user,
+            attributes,
+        } = self.request;
+        let is_same = || before.is_some_and(|before| grants(before) == grants(after));
+        if !self.is_role_or_binding || is_same() {
+            return Ok(());
+        }
+        authorizer
+            .authorize_grant(user, &attributes, before, after)
+            .await
+    }
+}
+
+/// A role or binding without what only says who holds it back from being deleted, and what the server keeps of it. As in
+/// Kubernetes, changing that gives away no rights.
+fn grants(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for field in [
+            "finalizers",
+            "ownerReferences",
+            "managedFields",
+            "generation",
+            "resourceVersion",
+        ] {
+            metadata.remove(field);
+        }
+    }
+    object
 }

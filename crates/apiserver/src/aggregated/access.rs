@@ -81,7 +81,7 @@ impl Authorize for DelegatedAccess {
         read_only::check(attributes)
     }
 
-    async fn authorize_path(&self, user: &User, path: &str) -> Result<()> {
-        self.subjects.authorize_path(user, path).await
+    async fn authorize_path(&self, user: &User, verb: &str, path: &str) -> Result<()> {
+        self.subjects.authorize_path(user, verb, path).await
     }
 }

@@ -76,14 +76,7 @@ impl Record {
 
     /// Notes who sent it.
     pub(crate) fn set_user(&mut self, user: &User) {
-        let mut known = json!({"username": user.name, "groups": user.groups});
-        if !user.uid.is_empty() {
-            known["uid"] = json!(user.uid);
-        }
-        if !user.extra.is_empty() {
-            known["extra"] = json!(user.extra);
-        }
-        self.set("user", known);
+        self.set("user", user.info());
     }
 
     /// Notes what was sent, if that is wanted. What is no JSON is left out.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{STATUS_VERBS, VERBS, categories, group_names, versions_of};
+use super::{STATUS_VERBS, categories, group_names, versions_of};
 use crate::registry::{Registry, ResourceType};
 
 /// Which version of `apidiscovery.k8s.io` is asked for.
@@ -85,7 +85,7 @@ fn describe_resource(resource: &ResourceType) -> Value {
         "responseKind": kind,
         "scope": scope,
         "singularResource": resource.singular,
-        "verbs": VERBS,
+        "verbs": resource.verbs(),
     });
     if !resource.short_names.is_empty() {
         result["shortNames"] = json!(resource.short_names);

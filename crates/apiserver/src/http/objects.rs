@@ -14,7 +14,7 @@ use crate::failure::{Failure, Reason, Result};
 use crate::options::{ListOptions, Query, UnknownFields, WriteOptions};
 use crate::patch::Patch;
 use crate::path::Objects;
-use crate::registry::ResourceType;
+use crate::registry::{Content, Native, ResourceType};
 use crate::service::{Body, Deleted, Guard, Write};
 
 /// What a request is about, and who sent it.
@@ -48,16 +48,27 @@ impl Api {
             Some(_) => return Err(not_found()),
         };
         let verb = verb(&parts.method, target.name.is_some(), query)?;
+        let selected = selected_name(of, query, verb);
         let attributes = Attributes {
             verb,
             group: of.group,
             version: of.version,
             resource: of.plural,
             subresource: if is_status { "status" } else { "" },
-            namespace,
-            name: target.name.as_deref(),
+            // Rights in a namespace are also about the namespace itself.
+            namespace: match of.content {
+                Content::Native(Native::Namespace) => target.name.as_deref(),
+                _ => namespace,
+            },
+            name: target.name.as_deref().or(selected.as_deref()),
         };
         self.access.authorize(user, &attributes).await?;
+        if let Content::Review(review) = of.content {
+            return match verb {
+                "create" => self.review(review, asked, namespace, &body).await,
+                _ => Err(method_not_allowed(&parts.method)),
+            };
+        }
         let rights = Rights::new(&*self.access, user, attributes, of);
         let (tiers, guard): (_, &dyn Guard) = (rights.tiers(), &rights);
         let view = accept.view(query)?;
@@ -253,6 +264,17 @@ pub(super) fn verb(method: &Method, has_name: bool, query: &Query) -> Result<&'s
         ("DELETE", false) => Ok("deletecollection"),
         _ => Err(method_not_allowed(method)),
     }
+}
+
+/// The name of the only object that a list or watch selects, if there is one: as in Kubernetes, rights for that one will do.
+fn selected_name(of: &ResourceType, query: &Query, verb: &str) -> Option<String> {
+    if !matches!(verb, "list" | "watch") {
+        return None;
+    }
+    // Options that make no sense are refused later.
+    let options = query.list_options(of).ok()?;
+    let name = options.fields.required("metadata.name")?;
+    Some(name.to_owned())
 }
 
 /// A type with namespaces may be asked for in all of them, but an object is in one.

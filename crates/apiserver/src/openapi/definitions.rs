@@ -1,9 +1,14 @@
 //! The schemas of kinds, of lists of them, and of what they refer to, by name.
 
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use k8s_openapi::api::authorization::v1::{
+    LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview,
+};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Service, ServiceAccount};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     DeleteOptions, ListMeta, ObjectMeta, Patch, Status, WatchEvent,
 };
@@ -13,7 +18,7 @@ use serde_json::{Map, Value, json};
 use tortie_api::crd;
 
 use super::schema::V2_PREFIX;
-use crate::registry::{Content, Native, ResourceType};
+use crate::registry::{Content, Native, ResourceType, Review};
 use crate::structure::{ListType, Structure};
 
 /// How deep lists that are merged item by item lie at most.
@@ -25,8 +30,10 @@ type Definitions = Map<String, Value>;
 pub(super) fn of(types: &[&ResourceType]) -> Definitions {
     let mut generator = generator();
     for resource in types {
-        if let Content::Native(native) = resource.content {
-            add_native(native, &mut generator);
+        match resource.content {
+            Content::Native(native) => add_native(native, &mut generator),
+            Content::Review(review) => add_review(review, &mut generator),
+            Content::Calico(_) => {}
         }
     }
     generator.subschema_for::<DeleteOptions>();
@@ -58,6 +65,7 @@ const KIND_KEYWORD: &str = "x-kubernetes-group-version-kind";
 pub(super) fn name_of_kind(resource: &ResourceType) -> String {
     match resource.content {
         Content::Native(native) => name_of_native(native),
+        Content::Review(review) => name_of_review(review),
         Content::Calico(_) => {
             let group: Vec<_> = resource.group.rsplit('.').collect();
             format!("{}.{}.{}", group.join("."), resource.version, resource.kind)
@@ -96,6 +104,8 @@ macro_rules! natives {
 }
 
 natives!(
+    ClusterRole,
+    ClusterRoleBinding,
     ConfigMap,
     EndpointSlice,
     Lease,
@@ -103,11 +113,33 @@ natives!(
     NetworkPolicy,
     Node,
     Pod,
+    Role,
+    RoleBinding,
     Service,
     ServiceAccount
 );
 
-/// Adds the definitions of a kind and of lists of it.
+macro_rules! reviews {
+    ($($review:ident: $name:ident),*) => {
+        fn add_review(review: Review, generator: &mut SchemaGenerator) {
+            match review { $(Review::$review => { generator.subschema_for::<$name>(); })* }
+        }
+
+        fn name_of_review(review: Review) -> String {
+            match review { $(Review::$review => name_of::<$name>(),)* }
+        }
+    };
+}
+
+reviews!(
+    LocalSubjectAccess: LocalSubjectAccessReview,
+    SelfSubject: SelfSubjectReview,
+    SelfSubjectAccess: SelfSubjectAccessReview,
+    SelfSubjectRules: SelfSubjectRulesReview,
+    SubjectAccess: SubjectAccessReview
+);
+
+/// Adds the definitions of a kind and of lists of it, if there are any.
 fn add_kind(resource: &ResourceType, definitions: &mut Definitions) {
     let name = name_of_kind(resource);
     // What `apiVersion` and `kind` mean is the same everywhere.
@@ -134,6 +166,9 @@ fn add_kind(resource: &ResourceType, definitions: &mut Definitions) {
         }
     }
     definitions[&name][KIND_KEYWORD] = kind_of(resource, "");
+    if !resource.is_stored() {
+        return;
+    }
     definitions.insert(
         name_of_list(resource),
         json!({

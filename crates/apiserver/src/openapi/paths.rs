@@ -59,6 +59,9 @@ pub(super) fn of(resource: &ResourceType, form: Form) -> Vec<(String, Value)> {
         form,
         part: "",
     };
+    if !resource.is_stored() {
+        return vec![(collection, path.item(in_path, &[Post]))];
+    }
     let mut paths = vec![
         (
             collection,
@@ -212,8 +215,8 @@ impl Path<'_> {
             "application/strategic-merge-patch+json",
         ];
         match (action, self.resource.content) {
-            (Action::Patch, Content::Native(_)) => PATCHES,
             (Action::Patch, Content::Calico(_)) => &PATCHES[..3],
+            (Action::Patch, _) => PATCHES,
             _ => &["application/json", "application/yaml"],
         }
     }

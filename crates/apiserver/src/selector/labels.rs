@@ -1,7 +1,8 @@
-//! Label selectors as they stand in queries: `app=web,tier in (a, b),!old`.
+//! Label selectors as they stand in queries, such as `app=web,tier in (a, b),!old`, and in objects.
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use serde_json::Value;
 
 /// How long a selector may be.
@@ -47,6 +48,32 @@ impl LabelSelector {
             if parser.is_at_end() {
                 return Err(parser.wants("a requirement"));
             }
+        }
+        Ok(Self { requirements })
+    }
+
+    /// The same as a selector in an object. The error names what is no operator.
+    pub fn from_object(selector: &meta::LabelSelector) -> Result<Self, String> {
+        let labels = selector.match_labels.iter().flatten();
+        let mut requirements: Vec<_> = labels
+            .map(|(key, value)| Requirement {
+                key: key.clone(),
+                condition: Condition::In([value.clone()].into()),
+            })
+            .collect();
+        for expression in selector.match_expressions.iter().flatten() {
+            let values = expression.values.iter().flatten().cloned();
+            let condition = match expression.operator.as_str() {
+                "In" => Condition::In(values.collect()),
+                "NotIn" => Condition::NotIn(values.collect()),
+                "Exists" => Condition::Exists,
+                "DoesNotExist" => Condition::Missing,
+                other => return Err(format!("{other:?} is no operator of a label selector")),
+            };
+            requirements.push(Requirement {
+                key: expression.key.clone(),
+                condition,
+            });
         }
         Ok(Self { requirements })
     }

@@ -13,6 +13,12 @@ pub trait Guard: Send + Sync {
 
     /// Fails if this object may not be created by a request that would have changed it, had it been there.
     async fn check_creation(&self, object: &Value) -> Result<()>;
+
+    /// Fails if an object may not get this content, which is all that is stored but what the server fills in itself. There
+    /// is none before if the object is new.
+    async fn check_content(&self, _before: Option<&Value>, _after: &Value) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Every object may be touched.

@@ -1,9 +1,10 @@
 //! The life of an object: what clients may say of it, and what the server keeps to itself.
 
 use serde_json::{Map, Value, json};
+use tortie_api::Problems;
 
 use crate::failure::{Failure, Reason, Result};
-use crate::registry::ResourceType;
+use crate::registry::{Content, Native, ResourceType};
 use crate::storage::Mode;
 
 /// Metadata that only the server writes.
@@ -17,7 +18,7 @@ const KEPT: &[&str] = &[
 ];
 
 /// What a client wrote is an object of the type and namespace of the request's path. What it left out is filled in.
-pub(super) fn check_envelope(
+pub(crate) fn check_envelope(
     of: &ResourceType,
     namespace: Option<&str>,
     name: Option<&str>,
@@ -160,6 +161,7 @@ pub(super) fn prepare_change(
         set_or_remove(new, "status", status);
     }
     check_identity(of, old, new)?;
+    check_role_reference(of, old, new)?;
     for field in KEPT {
         let value = old["metadata"].get(*field).cloned();
         set_or_remove(&mut new["metadata"], field, value);
@@ -169,6 +171,24 @@ pub(super) fn prepare_change(
         new["metadata"]["generation"] = json!(generation.saturating_add(1));
     }
     Ok(())
+}
+
+/// Whom a binding is for may change, never what it gives them: somebody has looked at that.
+fn check_role_reference(of: &ResourceType, old: &Value, new: &Value) -> Result<()> {
+    let is_binding = matches!(
+        of.content,
+        Content::Native(Native::RoleBinding | Native::ClusterRoleBinding)
+    );
+    let (before, after) = (&old["roleRef"], &new["roleRef"]);
+    let is_same = |field: &str| before[field] == after[field];
+    if !is_binding || ["apiGroup", "kind", "name"].into_iter().all(is_same) {
+        return Ok(());
+    }
+    let mut problems = Problems::default();
+    let root = tortie_api::Path::ROOT;
+    problems.add(&root.field("roleRef"), after, "cannot change roleRef");
+    let name = old["metadata"]["name"].as_str().unwrap_or_default();
+    Err(Failure::invalid(of.group, of.kind, name, &problems))
 }
 
 /// A client that names a UID or a revision means that very object and state.

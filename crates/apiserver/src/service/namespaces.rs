@@ -117,7 +117,7 @@ impl Service {
             .registry
             .types()
             .iter()
-            .filter(|inner| inner.is_namespaced)
+            .filter(|inner| inner.is_namespaced && inner.is_stored())
         {
             let all = ListOptions::default();
             let deleted = self.delete_all(inner, Some(name), &all, &options, &Unguarded);
@@ -152,7 +152,11 @@ impl Service {
 
 impl ResourceType {
     /// A write of the server's own.
-    fn write<'a>(&'a self, namespace: Option<&'a str>, options: &'a WriteOptions) -> Write<'a> {
+    pub(super) fn write<'a>(
+        &'a self,
+        namespace: Option<&'a str>,
+        options: &'a WriteOptions,
+    ) -> Write<'a> {
         Write {
             of: self,
             namespace,

@@ -107,8 +107,10 @@ impl Service {
         self.store_new(write, object).await
     }
 
-    async fn store_new(&self, write: Write<'_>, object: Value) -> Result<Value> {
+    async fn store_new(&self, write: Write<'_>, mut object: Value) -> Result<Value> {
         limits::check(write.of, &object)?;
+        self.complete_native_defaults(write.of, &mut object);
+        write.guard.check_content(None, &object).await?;
         if write.options.is_dry_run {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             let namespace = write.namespace.unwrap_or_default();
@@ -173,7 +175,7 @@ impl Service {
         write.guard.check_creation(&wanted).await?;
         self.check_namespace(of, namespace).await?;
         let identity = new_identity();
-        self.complete_applied(of, &mut wanted);
+        self.complete_native_defaults(of, &mut wanted);
         lifecycle::prepare_new(of, &mut wanted, &identity)?;
         let manager = write.manager(Operation::Apply);
         let wish = Apply {
@@ -188,7 +190,7 @@ impl Service {
     }
 
     /// Items of Kubernetes' own lists have keys that may be left out. Other defaults belong to nobody.
-    fn complete_applied(&self, of: &ResourceType, wanted: &mut Value) {
+    fn complete_native_defaults(&self, of: &ResourceType, wanted: &mut Value) {
         if matches!(of.content, Content::Native(_)) {
             self.storage.complete(of, wanted);
         }
@@ -210,7 +212,7 @@ impl Service {
             Body::Apply(wanted) => {
                 let mut wanted = wanted.clone();
                 lifecycle::check_envelope(of, namespace, Some(name), &mut wanted)?;
-                self.complete_applied(of, &mut wanted);
+                self.complete_native_defaults(of, &mut wanted);
                 let manager = write.manager(Operation::Apply);
                 let wish = Apply {
                     manager: &manager,
@@ -243,6 +245,7 @@ impl Service {
             return Ok(new);
         }
         limits::check(of, &new)?;
+        write.guard.check_content(Some(old), &new).await?;
         self.storage.update(of, new, mode).await
     }
 
@@ -346,6 +349,10 @@ impl Guard for Moved<'_> {
 
     async fn check_creation(&self, object: &Value) -> Result<()> {
         self.guard.check_creation(object).await
+    }
+
+    async fn check_content(&self, before: Option<&Value>, after: &Value) -> Result<()> {
+        self.guard.check_content(before, after).await
     }
 }
 

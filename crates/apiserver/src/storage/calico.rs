@@ -170,7 +170,7 @@ fn deleted(key: Key) -> What {
 fn kind_of(of: &ResourceType) -> Result<Kind> {
     match of.content {
         Content::Calico(kind) => Ok(kind),
-        Content::Native(_) => Err(Failure::new(
+        Content::Native(_) | Content::Review(_) => Err(Failure::new(
             Reason::NotFound,
             "the server could not find the requested resource",
         )),

@@ -20,6 +20,20 @@ impl DocumentStorage {
     pub fn new(documents: Documents) -> Self {
         Self { documents }
     }
+
+    /// All objects of a type that can be read. Others are named in the log.
+    pub(super) async fn list_readable(&self, of: &ResourceType) -> Result<Vec<Value>> {
+        let listed = self.documents.list(&collection(of), None).await;
+        let (documents, _) = listed.map_err(|error| failure(of, "", error))?;
+        let readable = |document: &Document| match decode(of, document) {
+            Ok(object) => Some(object),
+            Err(failure) => {
+                tracing::error!(key = %document.key, %failure, "An object cannot be read");
+                None
+            }
+        };
+        Ok(documents.iter().filter_map(readable).collect())
+    }
 }
 
 #[async_trait]

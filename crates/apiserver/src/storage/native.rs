@@ -4,11 +4,15 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Service, ServiceAccount};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tortie_api::Problems;
-use tortie_api::validate::{NameRule, check_kubernetes_metadata, check_kubernetes_policy};
+use tortie_api::validate::{
+    NameRule, ROLE_GROUP, check_cluster_role, check_cluster_role_binding,
+    check_kubernetes_metadata, check_kubernetes_policy, check_role, check_role_binding,
+};
 
 use super::Mode;
 use crate::failure::{Failure, Result};
@@ -22,6 +26,8 @@ pub(super) fn checked(of: &ResourceType, mut object: Value, mode: Mode) -> Resul
     complete(of, &mut object);
     let mut problems = Problems::default();
     let known = match native {
+        Native::ClusterRole => known::<ClusterRole>(&object),
+        Native::ClusterRoleBinding => known::<ClusterRoleBinding>(&object),
         Native::ConfigMap => known::<ConfigMap>(&object),
         Native::EndpointSlice => known::<EndpointSlice>(&object),
         Native::Lease => known::<Lease>(&object),
@@ -29,6 +35,8 @@ pub(super) fn checked(of: &ResourceType, mut object: Value, mode: Mode) -> Resul
         Native::NetworkPolicy => known::<NetworkPolicy>(&object),
         Native::Node => known::<Node>(&object),
         Native::Pod => known::<Pod>(&object),
+        Native::Role => known::<Role>(&object),
+        Native::RoleBinding => known::<RoleBinding>(&object),
         Native::Service => known::<Service>(&object),
         Native::ServiceAccount => known::<ServiceAccount>(&object),
     };
@@ -68,6 +76,7 @@ fn known<K: DeserializeOwned + Serialize>(object: &Value) -> Result<Value, Strin
 fn check(native: Native, object: &Value, problems: &mut Problems) {
     let rule = match native {
         Native::Namespace | Native::Service => NameRule::Label,
+        native if native.is_role_or_binding() => NameRule::PathSegment,
         _ => NameRule::Subdomain,
     };
     let meta = serde_json::from_value(object["metadata"].clone()).unwrap_or_default();
@@ -75,10 +84,11 @@ fn check(native: Native, object: &Value, problems: &mut Problems) {
     let root = tortie_api::Path::ROOT;
     let spec = root.field("spec");
     match native {
-        Native::NetworkPolicy => {
-            let policy = serde_json::from_value(object.clone()).unwrap_or_default();
-            check_kubernetes_policy(&policy, problems);
-        }
+        Native::NetworkPolicy => check_kubernetes_policy(&typed(object), problems),
+        Native::ClusterRole => check_cluster_role(&typed(object), problems),
+        Native::ClusterRoleBinding => check_cluster_role_binding(&typed(object), problems),
+        Native::Role => check_role(&typed(object), problems),
+        Native::RoleBinding => check_role_binding(&typed(object), problems),
         Native::Pod if is_empty(&object["spec"]["containers"]) => {
             problems.add_missing(&spec.field("containers"), "must name at least one");
         }
@@ -96,12 +106,20 @@ fn check(native: Native, object: &Value, problems: &mut Problems) {
     }
 }
 
+/// What was written from this type.
+fn typed<K: DeserializeOwned + Default>(object: &Value) -> K {
+    serde_json::from_value(object.clone()).unwrap_or_default()
+}
+
 fn is_empty(list: &Value) -> bool {
     list.as_array().is_none_or(Vec::is_empty)
 }
 
 /// Kubernetes' defaults, as far as something here reads them. What is of a wrong type is left alone: it is refused later.
 fn fill_in(native: Native, object: &mut Value) {
+    if matches!(native, Native::ClusterRoleBinding | Native::RoleBinding) {
+        return fill_in_role_group(object);
+    }
     let Some(spec) = object.get_mut("spec") else {
         if native == Native::EndpointSlice {
             fill_in_protocols(object);
@@ -137,6 +155,17 @@ fn fill_in(native: Native, object: &mut Value) {
             }
         }
         _ => {}
+    }
+}
+
+fn fill_in_role_group(binding: &mut Value) {
+    if let Some(reference) = binding.get_mut("roleRef") {
+        default(reference, "apiGroup", json!(ROLE_GROUP));
+    }
+    for subject in items_mut(binding, "subjects") {
+        if matches!(subject["kind"].as_str(), Some("User" | "Group")) {
+            default(subject, "apiGroup", json!(ROLE_GROUP));
+        }
     }
 }
 
@@ -251,6 +280,19 @@ mod tests {
     }
 
     #[test]
+    fn roles_and_those_who_hold_them_are_of_one_group() {
+        let object = json!({
+            "metadata": {"name": "system:view", "namespace": "n"},
+            "roleRef": {"kind": "ClusterRole", "name": "view"},
+            "subjects": [{"kind": "User", "name": "ann"}, {"kind": "ServiceAccount", "name": "web"}],
+        });
+        let binding = checked(&of("RoleBinding"), object, Mode::default()).unwrap();
+        assert_eq!(binding["roleRef"]["apiGroup"], ROLE_GROUP);
+        assert_eq!(binding["subjects"][0]["apiGroup"], ROLE_GROUP);
+        assert_eq!(binding["subjects"][1].get("apiGroup"), None);
+    }
+
+    #[test]
     fn what_the_type_does_not_have_is_refused_or_dropped() {
         let object = json!({
             "metadata": {"name": "p", "namespace": "n"},
@@ -283,6 +325,64 @@ mod tests {
                 "NetworkPolicy",
                 json!({"metadata": {"name": "a"}, "spec": {"podSelector": {}, "ingress": [{"from": [{}]}]}}),
                 "spec.ingress[0].from[0]",
+            ),
+            (
+                "Role",
+                json!({"metadata": {"name": "a"}, "rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]}),
+                "rules[0].nonResourceURLs",
+            ),
+            (
+                "Role",
+                json!({"metadata": {"name": "a/b"}}),
+                "metadata.name",
+            ),
+            (
+                "ClusterRole",
+                json!({"metadata": {"name": "a"}, "rules": [{"verbs": ["get"], "resources": ["pods"]}]}),
+                "rules[0].apiGroups",
+            ),
+            (
+                "ClusterRole",
+                json!({"metadata": {"name": "a"}, "rules": [
+                    {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "nonResourceURLs": ["/x"]},
+                ]}),
+                "rules[0].nonResourceURLs",
+            ),
+            (
+                "ClusterRole",
+                json!({"metadata": {"name": "a"}, "rules": [{"verbs": [], "apiGroups": [""], "resources": ["pods"]}]}),
+                "rules[0].verbs",
+            ),
+            (
+                "ClusterRole",
+                json!({"metadata": {"name": "a"}, "aggregationRule": {"clusterRoleSelectors": []}}),
+                "aggregationRule.clusterRoleSelectors",
+            ),
+            (
+                "RoleBinding",
+                json!({"metadata": {"name": "a"}, "roleRef": {"kind": "Pod", "name": "x"}}),
+                "roleRef.kind",
+            ),
+            (
+                "ClusterRoleBinding",
+                json!({"metadata": {"name": "a"}, "roleRef": {"kind": "Role", "name": "x"}}),
+                "roleRef.kind",
+            ),
+            (
+                "ClusterRoleBinding",
+                json!({
+                    "metadata": {"name": "a"}, "roleRef": {"kind": "ClusterRole", "name": "x"},
+                    "subjects": [{"kind": "ServiceAccount", "name": "x"}],
+                }),
+                "subjects[0].namespace",
+            ),
+            (
+                "RoleBinding",
+                json!({
+                    "metadata": {"name": "a"}, "roleRef": {"kind": "ClusterRole", "name": "x"},
+                    "subjects": [{"kind": "Robot", "name": "x"}],
+                }),
+                "subjects[0].kind",
             ),
         ] {
             let failure = checked(&of(kind), object, DROPS).unwrap_err();

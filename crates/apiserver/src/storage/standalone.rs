@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{CalicoStorage, Changes, DocumentStorage, Mode, Storage};
+use super::{CalicoStorage, Changes, DocumentStorage, Mode, RoleStorage, Storage};
 use crate::failure::Result;
 use crate::registry::{Content, ResourceType};
 
@@ -12,17 +12,24 @@ use crate::registry::{Content, ResourceType};
 pub struct StandaloneStorage {
     calico: CalicoStorage,
     native: DocumentStorage,
+    roles: RoleStorage,
 }
 
 impl StandaloneStorage {
-    /// Both in one.
-    pub fn new(calico: CalicoStorage, native: DocumentStorage) -> Self {
-        Self { calico, native }
+    /// All in one.
+    pub fn new(calico: CalicoStorage, native: DocumentStorage, roles: RoleStorage) -> Self {
+        Self {
+            calico,
+            native,
+            roles,
+        }
     }
 
     fn of(&self, of: &ResourceType) -> &dyn Storage {
         match of.content {
-            Content::Calico(_) => &self.calico,
+            // What is not kept is refused there.
+            Content::Calico(_) | Content::Review(_) => &self.calico,
+            Content::Native(native) if native.is_role_or_binding() => &self.roles,
             Content::Native(_) => &self.native,
         }
     }

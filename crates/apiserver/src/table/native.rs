@@ -12,8 +12,23 @@ const MAX_SHOWN: usize = 3;
 const NAME: Column = Column::new("Name");
 const AGE: Column = Column::new("Age");
 
+const CREATED: Column = Column::new("Created At");
+
 pub(super) fn columns(kind: Native) -> &'static [Column] {
     match kind {
+        Native::ClusterRole | Native::Role => const { &[NAME, CREATED] },
+        Native::ClusterRoleBinding | Native::RoleBinding => {
+            const {
+                &[
+                    NAME,
+                    Column::new("Role"),
+                    AGE,
+                    Column::wide("Users"),
+                    Column::wide("Groups"),
+                    Column::wide("ServiceAccounts"),
+                ]
+            }
+        }
         Native::ConfigMap => const { &[NAME, Column::whole("Data"), AGE] },
         Native::EndpointSlice => {
             const {
@@ -79,6 +94,10 @@ pub(super) fn columns(kind: Native) -> &'static [Column] {
 
 pub(super) fn cells(kind: Native, object: &Value, now: Timestamp) -> Vec<Value> {
     let own = match kind {
+        Native::ClusterRole | Native::Role => {
+            vec![object["metadata"]["creationTimestamp"].clone()]
+        }
+        Native::ClusterRoleBinding | Native::RoleBinding => binding(object),
         Native::ConfigMap => {
             let count = |field: &str| object[field].as_object().map_or(0, serde_json::Map::len);
             vec![json!(count("data") + count("binaryData"))]
@@ -100,8 +119,33 @@ pub(super) fn cells(kind: Native, object: &Value, now: Timestamp) -> Vec<Value> 
     let age = age::since(&metadata["creationTimestamp"], now).into();
     let mut cells = vec![metadata["name"].clone()];
     cells.extend(own);
-    let place = columns(kind).iter().position(|column| *column == AGE);
-    cells.insert(place.unwrap_or(cells.len()).min(cells.len()), age);
+    if let Some(place) = columns(kind).iter().position(|column| *column == AGE) {
+        cells.insert(place.min(cells.len()), age);
+    }
+    cells
+}
+
+/// The role of a binding, and who holds it, by kind.
+fn binding(binding: &Value) -> Vec<Value> {
+    let role = &binding["roleRef"];
+    let role = format!(
+        "{}/{}",
+        text_or(&role["kind"], ""),
+        text_or(&role["name"], "")
+    );
+    let of_kind = |kind: &str| {
+        let subjects = items(&binding["subjects"]).filter(|subject| subject["kind"] == kind);
+        let names = subjects.map(|subject| {
+            let name = text_or(&subject["name"], "");
+            match subject["namespace"].as_str() {
+                Some(namespace) => format!("{namespace}/{name}"),
+                None => name.to_owned(),
+            }
+        });
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mut cells = vec![json!(role)];
+    cells.extend(["User", "Group", "ServiceAccount"].map(|kind| json!(of_kind(kind))));
     cells
 }
 

@@ -38,7 +38,8 @@ fn text(text: &str) -> Value {
 
 #[test]
 fn every_row_has_a_cell_for_each_column() {
-    for resource in Registry::standalone().types() {
+    let registry = Registry::standalone();
+    for resource in registry.types().iter().filter(|found| found.is_stored()) {
         let object = json!({"metadata": {"name": "x"}});
         let table = table(resource, [&object], &json!({}), Options::default(), now());
         let columns = items(&table["columnDefinitions"]).count();
@@ -48,8 +49,32 @@ fn every_row_has_a_cell_for_each_column() {
             "{}",
             resource.kind
         );
-        assert!(items(&table["columnDefinitions"]).any(|column| column["name"] == "Age"));
+        let tells_age = |column: &Value| column["name"] == "Age" || column["name"] == "Created At";
+        assert!(items(&table["columnDefinitions"]).any(tells_age));
     }
+}
+
+#[test]
+fn a_binding_shows_its_role_and_who_holds_it() {
+    let binding = json!({
+        "roleRef": {"kind": "ClusterRole", "name": "view"},
+        "subjects": [
+            {"kind": "User", "name": "ann"},
+            {"kind": "User", "name": "bob"},
+            {"kind": "Group", "name": "shop"},
+            {"kind": "ServiceAccount", "name": "web", "namespace": "shop"},
+        ],
+    });
+    let expected = [
+        ("Role", text("ClusterRole/view")),
+        ("Age", text("5m")),
+        ("Users", text("ann, bob")),
+        ("Groups", text("shop")),
+        ("ServiceAccounts", text("shop/web")),
+    ];
+    check("rolebindings", binding, &expected);
+    let expected = [("Created At", text("2026-01-01T00:55:00Z"))];
+    check("clusterroles", json!({}), &expected);
 }
 
 #[test]

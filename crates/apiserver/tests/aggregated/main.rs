@@ -6,6 +6,7 @@ mod creation;
 mod direct;
 mod kubectl;
 mod protobuf;
+mod roles;
 mod serving;
 mod support;
 mod tiers;

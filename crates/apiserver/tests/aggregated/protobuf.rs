@@ -183,6 +183,28 @@ fn objects() -> Vec<(&'static str, Value)> {
             "renewTime": "2024-01-02T03:04:05.000006Z",
         },
     });
+    let role_group = "rbac.authorization.k8s.io";
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata("r"),
+        "rules": [{"apiGroups": ["", "apps"], "resources": ["pods", "pods/log"], "resourceNames": ["a"], "verbs": ["get", "*"]}],
+    });
+    let cluster_role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": metadata("cr"),
+        "rules": [{"nonResourceURLs": ["/metrics", "/api/*"], "verbs": ["get"]}],
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": metadata("rb"),
+        "roleRef": {"apiGroup": role_group, "kind": "Role", "name": "r"},
+        "subjects": [
+            {"apiGroup": role_group, "kind": "User", "name": "ann"},
+            {"kind": "ServiceAccount", "name": "s", "namespace": "default"},
+        ],
+    });
+    let cluster_binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": metadata("crb"),
+        "roleRef": {"apiGroup": role_group, "kind": "ClusterRole", "name": "cr"},
+        "subjects": [{"apiGroup": role_group, "kind": "Group", "name": "shop"}],
+    });
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata("ns")});
     vec![
         ("/api/v1/namespaces", namespace),
@@ -202,6 +224,22 @@ fn objects() -> Vec<(&'static str, Value)> {
         (
             "/apis/coordination.k8s.io/v1/namespaces/default/leases",
             lease,
+        ),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+            role,
+        ),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+            binding,
+        ),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            cluster_role,
+        ),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+            cluster_binding,
         ),
     ]
 }

@@ -53,7 +53,7 @@ impl Alone {
         let service = Service::new(Registry::aggregated(), storage);
         let authority = credentials.read_authority().unwrap();
         let authorities = Arc::new(Authorities::from_pem(authority.as_bytes()).unwrap());
-        let access = TokenAccess::new(&credentials.read_token().unwrap());
+        let access = TokenAccess::new(&credentials.read_token().unwrap(), Arc::default());
         let access = access.with_authorities(Arc::clone(&authorities));
         let api = Api::new(service, Arc::new(access), Options::default());
         let certificate =

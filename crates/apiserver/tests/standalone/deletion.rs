@@ -40,7 +40,7 @@ async fn each_object_is_guarded_as_it_is_when_it_is_deleted() {
     let store = Arc::new(EmbeddedStore::open(folder.path().join("data")).unwrap());
     let client = Client::new(Arc::clone(&store) as _);
     client.ensure_initialized("v1", "test").await.unwrap();
-    let service = standalone::open(&store).await.unwrap();
+    let service = standalone::open(&store).await.unwrap().service;
     let options = WriteOptions::default();
     let find = |plural: &str| {
         let registry = service.registry();

@@ -6,4 +6,5 @@ mod creation;
 mod deletion;
 mod heavy;
 mod limits;
+mod roles;
 mod support;

@@ -18,6 +18,7 @@ started.
 Examples:
   tortie up                                                everything, until Ctrl-C or a signal
   KUBECONFIG=/var/lib/tortie/kubeconfig kubectl apply -f policy.yaml    in another terminal
+  tortie kubeconfig --user ann -o ann.kubeconfig           credentials for others, who may do what their roles allow
   tortie up --data-dir /srv/tortie --listen 127.0.0.1:7443
   tortie up --print-systemd > /etc/systemd/system/tortie.service
   KUBECONFIG=/etc/tortie/kubeconfig tortie up --print-systemd    the same for the cluster of a kubeconfig

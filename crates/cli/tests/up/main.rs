@@ -10,4 +10,5 @@ mod killed;
 mod kubectl;
 mod objects;
 mod packets;
+mod roles;
 mod server;

@@ -10,7 +10,7 @@ use tortie_apiserver::audit::Log;
 use tortie_apiserver::http::{Api, Options};
 use tortie_apiserver::server::certificates::{self, Credentials, Purpose};
 use tortie_apiserver::server::{self, Listener};
-use tortie_apiserver::standalone;
+use tortie_apiserver::standalone::{self, Standalone};
 use tortie_operator::tls::{Authorities, Certificate, Clients};
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::{Client, Store, socket};
@@ -75,7 +75,7 @@ async fn serve(
     store: &Arc<EmbeddedStore>,
 ) -> Result<Credentials> {
     let listen = args.listen;
-    let service = standalone::open(store).await?;
+    let Standalone { service, roles } = standalone::open(store).await?;
     let mut purpose = Purpose {
         folder: folder.to_owned(),
         url: format!("https://{listen}"),
@@ -95,7 +95,7 @@ async fn serve(
     let socket = folder.join(API_SOCKET);
     let local = socket::bind(&socket)?;
     let own_socket = OwnFile(socket);
-    let access = TokenAccess::new(&credentials.read_token()?);
+    let access = TokenAccess::new(&credentials.read_token()?, roles);
     let access = access.with_authorities(Arc::clone(&authorities));
     let audit = match args.audit.settings() {
         None => None,
