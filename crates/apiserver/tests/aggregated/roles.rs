@@ -169,14 +169,14 @@ const PATHS: &[(&str, &str)] = &[
     ("get", "*"),
 ];
 
-async fn ours() -> (tempfile::TempDir, Arc<Roles>) {
+async fn ours(objects: &[Value]) -> (tempfile::TempDir, Arc<Roles>) {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(EmbeddedStore::open(folder.path().join("data")).unwrap());
     let client = Client::new(Arc::clone(&store) as _);
     client.ensure_initialized("v1", "test").await.unwrap();
     let Standalone { service, roles } = standalone::open(&store).await.unwrap();
     let options = WriteOptions::default();
-    for object in objects() {
+    for object in objects {
         let plural = format!("{}s", object["kind"].as_str().unwrap().to_ascii_lowercase());
         let write = Write {
             of: service.registry().find(GROUP, "v1", &plural).unwrap(),
@@ -191,6 +191,86 @@ async fn ours() -> (tempfile::TempDir, Arc<Roles>) {
     (folder, roles)
 }
 
+/// Roles that somebody who has little wants to make, for all namespaces.
+fn grants() -> Vec<Value> {
+    let rules = [
+        json!([rule("", "pods", &["web"], "get")]),
+        json!([rule("", "pods", &[], "get")]),
+        json!([rule("", "pods", &["web", "db", "web"], "get")]),
+        json!([{"apiGroups": ["", "apps"], "resources": ["pods", "nodes/status"], "verbs": ["watch", "get", "list"]}]),
+        json!([{"apiGroups": [""], "resources": ["nodes/status", "pods/status"], "verbs": ["get"]}]),
+        json!([{"nonResourceURLs": ["/metrics", "/api/v1"], "verbs": ["get", "post"]}]),
+        json!([rule("*", "*", &[], "*")]),
+    ];
+    let rules = rules.iter().enumerate();
+    let role = |(number, rules)| {
+        json!({
+            "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole",
+            "metadata": {"name": format!("new-{number}")}, "rules": rules,
+        })
+    };
+    rules.map(role).collect()
+}
+
+/// Beside what everybody has, `poor` may make roles and has the rules of three roles.
+#[test]
+fn they_are_given_away_as_in_kubernetes() {
+    let kubernetes = KubeApiServer::start().unwrap();
+    let own = json!([
+        rule(GROUP, "clusterroles", &[], "create"),
+        rule("", "pods", &["web"], "get"),
+        rule("", "*/status", &[], "get"),
+        json!({"nonResourceURLs": ["/api/*"], "verbs": ["get"]}),
+    ]);
+    let role = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": "poor"}, "rules": own,
+    });
+    let binding = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": "poor"},
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": "poor"},
+        "subjects": [{"apiGroup": GROUP, "kind": "User", "name": "poor"}],
+    });
+    let objects = [role, binding];
+    for object in &objects {
+        apply(&kubernetes, object);
+    }
+    let runtime = Runtime::new().unwrap();
+    let (_folder, roles) = runtime.block_on(ours(&objects));
+    let user = User {
+        name: "poor".to_owned(),
+        groups: vec!["system:authenticated".to_owned()],
+        ..User::default()
+    };
+    let attributes = Attributes {
+        verb: "create",
+        group: GROUP,
+        version: "v1",
+        resource: "clusterroles",
+        subresource: "",
+        namespace: None,
+        name: None,
+    };
+    let mut refused = 0;
+    for role in grants() {
+        let args = ["create", "--as=poor", "--filename=-"];
+        let theirs = kubernetes.kubectl_stdin(&args, &role.to_string()).unwrap();
+        let ours = runtime.block_on(roles.authorize_grant(&user, &attributes, None, &role));
+        assert_eq!(
+            theirs.success(),
+            ours.is_ok(),
+            "{role}: {theirs:?} {ours:?}"
+        );
+        if let Err(failure) = ours {
+            assert!(
+                theirs.stderr.contains(&failure.message),
+                "{theirs:?} {failure}"
+            );
+            refused += 1;
+        }
+    }
+    assert_eq!(refused, 5);
+}
+
 #[test]
 fn they_allow_what_kubernetes_allows() {
     let kubernetes = KubeApiServer::start().unwrap();
@@ -199,7 +279,7 @@ fn they_allow_what_kubernetes_allows() {
     }
     let runtime = Runtime::new().unwrap();
     runtime.block_on(async {
-        let (_folder, roles) = ours().await;
+        let (_folder, roles) = ours(&objects()).await;
         let client = client_of(kubernetes.kubeconfig()).await;
         let api: Api<SubjectAccessReview> = Api::all(client);
         let ask = async |user: &User, objects: Option<ResourceAttributes>, path| {

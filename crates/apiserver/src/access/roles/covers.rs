@@ -16,7 +16,7 @@ const MOST_COMPARISONS: usize = 50_000_000;
 const MOST_TOLD: usize = 100;
 
 /// One right: a verb on a resource, perhaps for one name, or on a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Right<'a> {
     Objects {
         verb: &'a str,
@@ -52,8 +52,8 @@ pub(super) fn missing<'a>(
             return Missing::TooMany;
         }
     }
-    rights.sort_unstable();
-    rights.dedup();
+    let mut seen = HashSet::new();
+    rights.retain(|right| seen.insert(*right));
     let owned: Vec<Owned<'_>> = owned.iter().map(Owned::new).collect();
     let comparisons = owned.iter().map(|rule| 1 + rule.paths.len()).sum::<usize>();
     if comparisons.saturating_mul(rights.len()) > MOST_COMPARISONS {
@@ -201,7 +201,7 @@ fn describe(rights: &[Right<'_>]) -> String {
 }
 
 impl<'a> Right<'a> {
-    /// The same for any verb, and the verb.
+    /// The same for any verb, where verbs are told together, and the verb.
     fn without_verb(self) -> (Self, &'a str) {
         match self {
             Self::Objects {
@@ -218,7 +218,7 @@ impl<'a> Right<'a> {
                 };
                 (of, verb)
             }
-            Self::Path { verb, path } => (Self::Path { verb: ALL, path }, verb),
+            Self::Path { verb, .. } => (self, verb),
         }
     }
 }

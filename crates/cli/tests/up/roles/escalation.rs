@@ -43,7 +43,7 @@ fn rights_that_one_has_not_are_not_given_away() {
             &role(&["list", "get"]),
             "roles.rbac.authorization.k8s.io \"more\" is forbidden: user \"adam\" (groups=[\"dev\" \
              \"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:\n\
-             {APIGroups:[\"\"], Resources:[\"nodes\"], Verbs:[\"get\" \"list\"]}",
+             {APIGroups:[\"\"], Resources:[\"nodes\"], Verbs:[\"list\" \"get\"]}",
         );
         adam.refused_with(
             how,
