@@ -175,6 +175,14 @@ impl LocalEndpoint {
         }
     }
 
+    /// On the side of the host; `*` and empty as input has it.
+    pub(crate) fn interface(&self) -> &str {
+        match self {
+            Self::Workload(_, endpoint) => &endpoint.interface,
+            Self::Host(_, endpoint) => &endpoint.interface,
+        }
+    }
+
     pub(crate) fn profiles(&self) -> &[String] {
         match self {
             Self::Workload(_, endpoint) => &endpoint.profiles,

@@ -2,6 +2,7 @@
 //!
 //! The JSON form is that of Felix's protobuf messages: lowerCamelCase, defaults left out.
 
+mod authentication_header;
 mod endpoint;
 mod network;
 pub(crate) mod policy;
@@ -14,6 +15,7 @@ use ipnet::IpNet;
 use serde::Serialize;
 pub use tortie_api::names::PolicyId;
 
+pub use authentication_header::AUTHENTICATION_HEADER;
 pub use endpoint::{
     HostEndpoint, HostEndpointId, LocalBgpPeer, MigrationRole, NatInfo, QosControls, QosPolicy,
     SkipRedirect, TierInfo, Tiers, WorkloadEndpoint, WorkloadEndpointId,

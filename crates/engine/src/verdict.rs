@@ -11,6 +11,8 @@
 mod applied;
 pub(crate) mod failsafe;
 mod judge;
+mod judged;
+mod kernel;
 mod rule_match;
 
 use std::fmt;
@@ -24,6 +26,7 @@ use tortie_api::scalar::Protocol;
 
 pub use applied::AppliedPolicy;
 pub use judge::Judge;
+pub use kernel::{Denial, Kernel, Place};
 
 use crate::input::{DefaultAction, HostEndpointKey, Icmp, WorkloadEndpointKey};
 use crate::is_default;
@@ -144,6 +147,24 @@ pub enum By {
         /// A drop.
         action: Action,
     },
+    /// Something that denies whatever rules say, because the kernel does not have it as it should be.
+    Denial {
+        /// The policy, profile or endpoint.
+        object: String,
+        /// The policy, if it is one.
+        #[serde(skip_serializing_if = "is_default")]
+        policy: Option<Arc<PolicyId>>,
+        /// The tier of the policy.
+        #[serde(skip_serializing_if = "is_default")]
+        tier: Option<Arc<str>>,
+        /// It denies.
+        action: Action,
+        /// At which point of a host the policy applies.
+        #[serde(skip_serializing_if = "is_default")]
+        point: Point,
+        /// Why.
+        because: Denial,
+    },
     /// A port of hosts that is never closed, so that nobody is locked out.
     Failsafe {
         /// The port, as it is configured.
@@ -210,6 +231,9 @@ pub struct PolicyStep {
     pub staged: bool,
     /// Its rules, up to the one that decides.
     pub rules: Vec<RuleStep>,
+    /// Why it denies whatever its rules say; they are not asked then.
+    #[serde(skip_serializing_if = "is_default")]
+    pub denial: Option<Denial>,
 }
 
 /// What a profile's rules said.
@@ -223,6 +247,9 @@ pub struct ProfileStep {
     pub missing: bool,
     /// Its rules, up to the one that decides.
     pub rules: Vec<RuleStep>,
+    /// Why it denies whatever its rules say; they are not asked then.
+    #[serde(skip_serializing_if = "is_default")]
+    pub denial: Option<Denial>,
 }
 
 /// What one rule said.
@@ -283,12 +310,8 @@ impl fmt::Display for By {
                 action,
                 ..
             } => {
-                let (kind, name) = (policy.kind, &policy.name);
-                write!(f, "{action:?} by rule {rule} of {kind} ")?;
-                if !policy.namespace.is_empty() {
-                    write!(f, "{}/", policy.namespace)?;
-                }
-                write!(f, "{name} in tier {tier}")
+                let policy = policy.full_name();
+                write!(f, "{action:?} by rule {rule} of {policy} in tier {tier}")
             }
             Self::EndOfTier { tier, action, .. } => write!(
                 f,
@@ -306,6 +329,19 @@ impl fmt::Display for By {
             }
             Self::NoProfile { action } => {
                 write!(f, "{action:?}: no policy and no profile decides")
+            }
+            Self::Denial {
+                object,
+                tier,
+                action,
+                because,
+                ..
+            } => {
+                write!(f, "{action:?} by {object}")?;
+                if let Some(tier) = tier {
+                    write!(f, " in tier {tier}")?;
+                }
+                write!(f, ", whatever its rules say: {because}")
             }
             Self::Failsafe { port, action } => {
                 write!(f, "{action:?}: {port} is a failsafe port of hosts")

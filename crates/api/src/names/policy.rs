@@ -57,6 +57,19 @@ pub struct UnknownPolicyKind(pub String);
 // === impl PolicyId ===
 
 impl PolicyId {
+    /// `shop/web`, or the name alone without a namespace.
+    pub fn qualified_name(&self) -> String {
+        match &*self.namespace {
+            "" => self.name.clone(),
+            namespace => format!("{namespace}/{}", self.name),
+        }
+    }
+
+    /// What people call it: `NetworkPolicy shop/web`.
+    pub fn full_name(&self) -> String {
+        format!("{} {}", self.kind, self.qualified_name())
+    }
+
     /// The form that goes into the hash that names a group of policies.
     pub fn long_form(&self) -> String {
         let Self {
@@ -155,7 +168,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(kind: PolicyKind, namespace: &str, name: &str, short: &str, long: &str) {
+    fn check(kind: PolicyKind, namespace: &str, name: &str, [short, long, full]: [&str; 3]) {
         let id = PolicyId {
             kind,
             namespace: namespace.to_owned(),
@@ -163,6 +176,7 @@ mod tests {
         };
         assert_eq!(id.to_string(), short);
         assert_eq!(id.long_form(), long);
+        assert_eq!(id.full_name(), full);
     }
 
     #[test]
@@ -171,15 +185,21 @@ mod tests {
             PolicyKind::KubernetesNetworkPolicy,
             "shop",
             "web",
-            "knp/shop/web",
-            "{Name: web, Namespace: shop, Kind: KubernetesNetworkPolicy}",
+            [
+                "knp/shop/web",
+                "{Name: web, Namespace: shop, Kind: KubernetesNetworkPolicy}",
+                "KubernetesNetworkPolicy shop/web",
+            ],
         );
         check(
             PolicyKind::KubernetesClusterNetworkPolicy,
             "",
             "web",
-            "kcnp/web",
-            "{Name: web, Namespace: , Kind: KubernetesClusterNetworkPolicy}",
+            [
+                "kcnp/web",
+                "{Name: web, Namespace: , Kind: KubernetesClusterNetworkPolicy}",
+                "KubernetesClusterNetworkPolicy web",
+            ],
         );
     }
 

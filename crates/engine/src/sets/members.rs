@@ -128,6 +128,15 @@ impl Members {
         }
     }
 
+    /// Whether some member of the IP version is more than a single address.
+    pub(crate) fn has_networks(&self, is_ipv4: bool) -> bool {
+        if is_ipv4 {
+            self.v4.has_networks()
+        } else {
+            self.v6.has_networks()
+        }
+    }
+
     /// Whether a port of an address is a member.
     pub(crate) fn contains_port(&self, address: IpAddr, protocol: PortProtocol, port: u16) -> bool {
         self.ports.contains_key(&(address, protocol, port))
@@ -165,6 +174,10 @@ impl Delta {
 // === impl Nets ===
 
 impl<A: Address> Nets<A> {
+    fn has_networks(&self) -> bool {
+        self.lengths.iter().any(|(length, _)| *length < A::BITS)
+    }
+
     fn add(&mut self, address: A, length: u8, overlaps: Overlaps, delta: Option<&mut Delta>) {
         let count = self.counts.entry((address, length)).or_default();
         *count += 1;

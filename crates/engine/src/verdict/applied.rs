@@ -5,6 +5,7 @@ use tortie_api::names::PolicyId;
 use super::{EndpointKey, Point};
 use crate::Engine;
 use crate::locals::{Local, LocalEndpoint};
+use crate::message::SetId;
 use crate::policies::{APPLY_ON_FORWARD, EGRESS, INGRESS, PRE_DNAT, UNTRACKED};
 
 /// A policy that applies to an endpoint.
@@ -83,6 +84,12 @@ impl Engine {
             .collect();
         endpoints.sort_unstable();
         Some(endpoints)
+    }
+
+    /// Whether some member of a set, of an IP version, is more than a single address.
+    pub fn has_networks(&self, set: &SetId, is_ipv4: bool) -> bool {
+        let set = self.sets.find(set);
+        set.is_some_and(|set| self.sets.members(set).has_networks(is_ipv4))
     }
 
     /// A local endpoint.

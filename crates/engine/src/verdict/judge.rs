@@ -1,36 +1,35 @@
 //! Asks tiers, policies, rules and profiles in the order in which the data plane does.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use tortie_api::names::PolicyId;
 use tortie_api::rule::Action;
+use tortie_api::scalar::Protocol;
 
-use super::rule_match::JudgedRule;
+use super::judged::{Direction, Judged};
+use super::kernel::{Kernel, Place};
+use super::rule_match::Explainer;
 use super::{
-    By, End, Flow, Outcome, Point, PolicyStep, ProfileStep, RuleStep, Side, Step, TierStep, Verdict,
+    By, End, EndpointKey, Flow, Outcome, Point, PolicyStep, ProfileStep, RuleStep, Side, Step,
+    TierStep, Verdict,
 };
 use crate::Engine;
 use crate::engine::profile_rules;
-use crate::input::{self, DefaultAction, HostEndpointKey};
-use crate::locals::LocalEndpoint;
-use crate::message::{self, TierInfo};
+use crate::input::{DefaultAction, HostEndpointKey};
+use crate::locals::{Local, LocalEndpoint};
+use crate::message::{AUTHENTICATION_HEADER, Policy, Profile, Rule, TierInfo};
 use crate::policies::packed;
 use crate::profiles::ProfileIdx;
 
 /// Answers for connections, with what the engine last flushed.
 pub struct Judge<'a> {
     engine: &'a Engine,
-    policies: HashMap<Arc<PolicyId>, Rc<Rules>>,
-    profiles: HashMap<ProfileIdx, Rc<Rules>>,
-}
-
-/// Rules of a policy or profile, ready to be asked.
-#[derive(Default)]
-struct Rules {
-    inbound: Vec<JudgedRule>,
-    outbound: Vec<JudgedRule>,
+    kernel: Option<&'a dyn Kernel>,
+    policies: HashMap<Arc<PolicyId>, Rc<Judged<Policy>>>,
+    profiles: HashMap<ProfileIdx, Rc<Judged<Profile>>>,
 }
 
 /// What asking led to.
@@ -39,19 +38,33 @@ enum Asked {
     GoOn,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Ingress,
-    Egress,
+/// A packet where it is asked about.
+#[derive(Clone, Copy)]
+struct Packet<'a> {
+    flow: &'a Flow,
+    direction: Direction,
+    /// The node of the endpoint.
+    node: &'a str,
+    /// Whether rules cannot be compared with what comes behind its authentication header.
+    is_opaque: bool,
 }
 
 impl Engine {
-    /// Answers for connections, with what was last flushed.
+    /// Answers for connections, with what was last flushed, of kernels that do what rules say.
     pub fn judge(&self) -> Judge<'_> {
         Judge {
             engine: self,
+            kernel: None,
             policies: HashMap::new(),
             profiles: HashMap::new(),
+        }
+    }
+
+    /// Like [`Engine::judge`], of kernels of which this is known.
+    pub fn judge_with<'a>(&'a self, kernel: &'a dyn Kernel) -> Judge<'a> {
+        Judge {
+            kernel: Some(kernel),
+            ..self.judge()
         }
     }
 }
@@ -77,26 +90,77 @@ impl Judge<'_> {
         let mut trace = Vec::new();
         let engine = self.engine;
         let found = end.endpoint.as_ref().and_then(|key| engine.local(key));
-        let (verdict, by) = match found.map(|local| (&local.endpoint, local.class)) {
+        let key = found.map(|local| local.endpoint.key());
+        let (verdict, by) = match found.zip(key.as_ref()) {
             None => (
                 Outcome::Allow,
                 By::NoEndpoint {
                     action: Action::Allow,
                 },
             ),
-            Some((LocalEndpoint::Workload(_, endpoint), class)) => {
-                let lists = engine.policies.classes.lists(class);
-                self.normal(
-                    flow,
-                    &lists.normal,
-                    &endpoint.profiles,
-                    direction,
-                    &mut trace,
-                )
+            Some((local, key)) => {
+                let packet = self.packet(flow, direction, key.node());
+                let interface = local.endpoint.interface();
+                match self.endpoint_denial(&packet, key, interface) {
+                    Some(by) => (Outcome::Deny, by),
+                    None => self.endpoint(&packet, local, &mut trace),
+                }
             }
-            Some((LocalEndpoint::Host(key, endpoint), class)) => {
-                let lists = engine.policies.classes.lists(class);
-                self.failsafe(flow, key, direction)
+        };
+        Side {
+            endpoint: key,
+            verdict,
+            by,
+            trace,
+        }
+    }
+
+    fn packet<'a>(&self, flow: &'a Flow, direction: Direction, node: &'a str) -> Packet<'a> {
+        let protocol = flow.protocol.as_ref().and_then(Protocol::number);
+        let has_header =
+            flow.destination.address.is_ipv6() && protocol == Some(AUTHENTICATION_HEADER);
+        let kernel = self.kernel.filter(|_| has_header);
+        Packet {
+            flow,
+            direction,
+            node,
+            is_opaque: kernel.is_some_and(|kernel| kernel.hides_behind_header(node)),
+        }
+    }
+
+    fn endpoint_denial(
+        &self,
+        packet: &Packet<'_>,
+        key: &EndpointKey,
+        interface: &str,
+    ) -> Option<By> {
+        let because = self
+            .kernel?
+            .denial_of_endpoint(&packet.place(), key, interface)?;
+        Some(By::Denial {
+            object: key.to_string(),
+            policy: None,
+            tier: None,
+            action: Action::Deny,
+            point: Point::Normal,
+            because,
+        })
+    }
+
+    fn endpoint(
+        &mut self,
+        packet: &Packet<'_>,
+        local: &Local,
+        trace: &mut Vec<Step>,
+    ) -> (Outcome, By) {
+        let lists = self.engine.policies.classes.lists(local.class);
+        match &local.endpoint {
+            LocalEndpoint::Workload(_, endpoint) => {
+                self.normal(packet, &lists.normal, &endpoint.profiles, trace)
+            }
+            LocalEndpoint::Host(key, endpoint) => {
+                let is_ingress = packet.direction == Direction::Ingress;
+                self.failsafe(packet, key)
                     .or_else(|| {
                         // The kernel has no place for untracked policy on all interfaces at once.
                         let early = [
@@ -105,48 +169,28 @@ impl Judge<'_> {
                                 &lists.untracked,
                                 endpoint.interface != "*",
                             ),
-                            (
-                                Point::PreDnat,
-                                &lists.pre_dnat,
-                                direction == Direction::Ingress,
-                            ),
+                            (Point::PreDnat, &lists.pre_dnat, is_ingress),
                         ];
                         early
                             .into_iter()
                             .filter(|(_, _, applies)| *applies)
                             .find_map(|(point, tiers, _)| {
-                                match self.tiers(flow, tiers, point, direction, &mut trace) {
+                                match self.tiers(packet, tiers, point, trace) {
                                     Asked::Decided(outcome, by) => Some((outcome, by)),
                                     Asked::GoOn => None,
                                 }
                             })
                     })
                     .unwrap_or_else(|| {
-                        self.normal(
-                            flow,
-                            &lists.normal,
-                            &endpoint.profiles,
-                            direction,
-                            &mut trace,
-                        )
+                        self.normal(packet, &lists.normal, &endpoint.profiles, trace)
                     })
             }
-        };
-        Side {
-            endpoint: found.map(|local| local.endpoint.key()),
-            verdict,
-            by,
-            trace,
         }
     }
 
-    fn failsafe(
-        &self,
-        flow: &Flow,
-        key: &HostEndpointKey,
-        direction: Direction,
-    ) -> Option<(Outcome, By)> {
-        let is_inbound = direction == Direction::Ingress;
+    fn failsafe(&self, packet: &Packet<'_>, key: &HostEndpointKey) -> Option<(Outcome, By)> {
+        let flow = packet.flow;
+        let is_inbound = packet.direction == Direction::Ingress;
         let peer = if is_inbound {
             &flow.source
         } else {
@@ -169,19 +213,16 @@ impl Judge<'_> {
     /// Tiers, then profiles, then a drop.
     fn normal(
         &mut self,
-        flow: &Flow,
+        packet: &Packet<'_>,
         tiers: &[TierInfo],
         profiles: &[String],
-        direction: Direction,
         trace: &mut Vec<Step>,
     ) -> (Outcome, By) {
-        if let Asked::Decided(outcome, by) =
-            self.tiers(flow, tiers, Point::Normal, direction, trace)
-        {
+        if let Asked::Decided(outcome, by) = self.tiers(packet, tiers, Point::Normal, trace) {
             return (outcome, by);
         }
         for name in profiles {
-            if let Asked::Decided(outcome, by) = self.profile(flow, name, direction, trace) {
+            if let Asked::Decided(outcome, by) = self.profile(packet, name, trace) {
                 return (outcome, by);
             }
         }
@@ -195,14 +236,13 @@ impl Judge<'_> {
 
     fn tiers(
         &mut self,
-        flow: &Flow,
+        packet: &Packet<'_>,
         tiers: &[TierInfo],
         point: Point,
-        direction: Direction,
         trace: &mut Vec<Step>,
     ) -> Asked {
         for tier in tiers {
-            let policies = match direction {
+            let policies = match packet.direction {
                 Direction::Ingress => &tier.ingress_policies,
                 Direction::Egress => &tier.egress_policies,
             };
@@ -215,7 +255,7 @@ impl Judge<'_> {
                 policies: Vec::with_capacity(policies.len()),
                 end: None,
             };
-            let asked = self.tier(flow, tier, policies, direction, &mut step);
+            let asked = self.tier(packet, tier, policies, &mut step);
             trace.push(Step::Tier(step));
             if let Asked::Decided(..) = asked {
                 return asked;
@@ -226,21 +266,43 @@ impl Judge<'_> {
 
     fn tier(
         &mut self,
-        flow: &Flow,
+        packet: &Packet<'_>,
         tier: &TierInfo,
         policies: &[Arc<PolicyId>],
-        direction: Direction,
         step: &mut TierStep,
     ) -> Asked {
         let point = step.point;
         for id in policies {
-            let rules = self.policy_rules(id);
-            let (matched, asked) = self.ask(flow, rules.of(direction));
+            let judged = self.judged_policy(id);
             let is_staged = id.kind.is_staged();
+            let kernel = self.kernel.filter(|_| !is_staged);
+            let place = packet.place();
+            let denial = kernel.and_then(|k| k.denial_of_policy(&place, id, &judged.message));
+            if let Some(because) = denial {
+                step.policies.push(PolicyStep {
+                    policy: Arc::clone(id),
+                    staged: false,
+                    rules: Vec::new(),
+                    denial: Some(because.clone()),
+                });
+                return Asked::Decided(
+                    Outcome::Deny,
+                    By::Denial {
+                        object: id.full_name(),
+                        policy: Some(Arc::clone(id)),
+                        tier: Some(Arc::clone(&tier.name)),
+                        action: Action::Deny,
+                        point,
+                        because,
+                    },
+                );
+            }
+            let (matched, asked) = self.ask(packet, judged.of(packet.direction));
             step.policies.push(PolicyStep {
                 policy: Arc::clone(id),
                 staged: is_staged,
                 rules: asked,
+                denial: None,
             });
             let Some((rule, action)) = matched.filter(|_| !is_staged) else {
                 continue;
@@ -279,24 +341,39 @@ impl Judge<'_> {
         }
     }
 
-    fn profile(
-        &mut self,
-        flow: &Flow,
-        name: &str,
-        direction: Direction,
-        trace: &mut Vec<Step>,
-    ) -> Asked {
+    fn profile(&mut self, packet: &Packet<'_>, name: &str, trace: &mut Vec<Step>) -> Asked {
         let Some(idx) = self.engine.profiles.find(name) else {
             return Asked::GoOn;
         };
-        let rules = self.profile_rules(idx);
+        let judged = self.judged_profile(idx);
         let profile = self.engine.profiles.get(idx);
-        let (matched, asked) = self.ask(flow, rules.of(direction));
-        trace.push(Step::Profile(ProfileStep {
+        let place = packet.place();
+        let denial = self
+            .kernel
+            .and_then(|kernel| kernel.denial_of_profile(&place, name, &judged.message));
+        let mut step = ProfileStep {
             profile: Arc::clone(&profile.name),
             missing: profile.rules.is_none(),
-            rules: asked,
-        }));
+            rules: Vec::new(),
+            denial: denial.clone(),
+        };
+        if let Some(because) = denial {
+            trace.push(Step::Profile(step));
+            return Asked::Decided(
+                Outcome::Deny,
+                By::Denial {
+                    object: format!("Profile {name}"),
+                    policy: None,
+                    tier: None,
+                    action: Action::Deny,
+                    point: Point::Normal,
+                    because,
+                },
+            );
+        }
+        let (matched, asked) = self.ask(packet, judged.of(packet.direction));
+        step.rules = asked;
+        trace.push(Step::Profile(step));
         match matched.and_then(|(rule, action)| Some((rule, action, outcome(action)?))) {
             None => Asked::GoOn,
             Some((rule, action, outcome)) => Asked::Decided(
@@ -311,12 +388,27 @@ impl Judge<'_> {
     }
 
     /// Asks rules in order up to the first that decides; gives that one's place and action, and what each said.
-    fn ask(&self, flow: &Flow, rules: &[JudgedRule]) -> (Option<(usize, Action)>, Vec<RuleStep>) {
+    fn ask<'r>(
+        &self,
+        packet: &Packet<'_>,
+        rules: impl ExactSizeIterator<Item = (&'r Rule, &'r Explainer)>,
+    ) -> (Option<(usize, Action)>, Vec<RuleStep>) {
         let mut asked = Vec::with_capacity(rules.len());
-        for (index, judged) in rules.iter().enumerate() {
-            let reason = judged.mismatch(self.engine, flow);
+        for (index, (rule, explainer)) in rules.enumerate() {
+            let effective = if packet.is_opaque {
+                rule.behind_header()
+            } else {
+                Some(Cow::Borrowed(rule))
+            };
+            let action = effective.as_ref().map_or(rule.action, |rule| rule.action);
+            let reason = match &effective {
+                Some(rule) => explainer.mismatch(rule, self.engine, packet.flow),
+                None => Some(
+                    "what comes behind an authentication header of IPv6 cannot be compared"
+                        .to_owned(),
+                ),
+            };
             let matched = reason.is_none();
-            let action = judged.rule.action;
             asked.push(RuleStep {
                 rule: index,
                 action,
@@ -331,55 +423,43 @@ impl Judge<'_> {
         (None, asked)
     }
 
-    fn policy_rules(&mut self, id: &Arc<PolicyId>) -> Rc<Rules> {
-        if let Some(rules) = self.policies.get(id) {
-            return Rc::clone(rules);
+    fn judged_policy(&mut self, id: &Arc<PolicyId>) -> Rc<Judged<Policy>> {
+        if let Some(judged) = self.policies.get(id) {
+            return Rc::clone(judged);
         }
-        let rules = Rc::new(self.compile_policy(id).unwrap_or_default());
-        self.policies.insert(Arc::clone(id), Rc::clone(&rules));
-        rules
+        let judged = Rc::new(self.compile_policy(id).unwrap_or_default());
+        self.policies.insert(Arc::clone(id), Rc::clone(&judged));
+        judged
     }
 
-    fn compile_policy(&self, id: &PolicyId) -> Option<Rules> {
+    fn compile_policy(&self, id: &PolicyId) -> Option<Judged<Policy>> {
         let idx = self.engine.policies.find(id)?;
         let (_, message) = self.engine.policy_message(idx)?;
         let (_, inbound, outbound) = packed::unpack(&self.engine.policies.get(idx).packed);
-        Some(Rules {
-            inbound: judged(message.inbound_rules, &inbound),
-            outbound: judged(message.outbound_rules, &outbound),
-        })
+        Some(Judged::new(message, &inbound, &outbound))
     }
 
-    fn profile_rules(&mut self, idx: ProfileIdx) -> Rc<Rules> {
-        if let Some(rules) = self.profiles.get(&idx) {
-            return Rc::clone(rules);
+    fn judged_profile(&mut self, idx: ProfileIdx) -> Rc<Judged<Profile>> {
+        if let Some(judged) = self.profiles.get(&idx) {
+            return Rc::clone(judged);
         }
         let message = self.engine.profile_message(idx);
         let (inbound, outbound) = profile_rules(self.engine.profiles.get(idx).rules.as_deref());
-        let rules = Rc::new(Rules {
-            inbound: judged(message.inbound_rules, &inbound),
-            outbound: judged(message.outbound_rules, &outbound),
-        });
-        self.profiles.insert(idx, Rc::clone(&rules));
-        rules
+        let judged = Rc::new(Judged::new(message, &inbound, &outbound));
+        self.profiles.insert(idx, Rc::clone(&judged));
+        judged
     }
 }
 
-impl Rules {
-    fn of(&self, direction: Direction) -> &[JudgedRule] {
-        match direction {
-            Direction::Ingress => &self.inbound,
-            Direction::Egress => &self.outbound,
+impl Packet<'_> {
+    fn place(&self) -> Place<'_> {
+        Place {
+            node: self.node,
+            is_ipv4: self.flow.destination.address.is_ipv4(),
+            is_ingress: self.direction == Direction::Ingress,
+            is_opaque: self.is_opaque,
         }
     }
-}
-
-fn judged(rules: Vec<message::Rule>, inputs: &[input::Rule]) -> Vec<JudgedRule> {
-    rules
-        .into_iter()
-        .zip(inputs)
-        .map(|(rule, input)| JudgedRule::new(rule, input))
-        .collect()
 }
 
 fn outcome(action: Action) -> Option<Outcome> {

@@ -16,9 +16,8 @@ use crate::message::{PortProtocol, PortRange, Rule, RuleSide, SetId};
 /// The port that stands for those that clients get.
 const CLIENT_PORT: u16 = 49152;
 
-/// A rule with what is needed to explain it.
-pub(super) struct JudgedRule {
-    pub(super) rule: Rule,
+/// What is needed to explain a rule, besides the rule.
+pub(super) struct Explainer {
     source: Asked,
     destination: Asked,
 }
@@ -31,18 +30,17 @@ struct Asked {
     not_port_names: String,
 }
 
-impl JudgedRule {
-    pub(super) fn new(rule: Rule, input: &input::Rule) -> Self {
+impl Explainer {
+    pub(super) fn new(input: &input::Rule) -> Self {
         Self {
-            rule,
             source: Asked::new(&input.source),
             destination: Asked::new(&input.destination),
         }
     }
 
-    /// The first condition that does not hold, in words; none if the rule matches.
-    pub(super) fn mismatch(&self, engine: &Engine, flow: &Flow) -> Option<String> {
-        self.packet_mismatch(flow).or_else(|| {
+    /// The first condition of the rule that does not hold, in words; none if the rule matches.
+    pub(super) fn mismatch(&self, rule: &Rule, engine: &Engine, flow: &Flow) -> Option<String> {
+        packet_mismatch(rule, flow).or_else(|| {
             let side = |end, name, port| SideOfFlow {
                 engine,
                 flow,
@@ -57,69 +55,67 @@ impl JudgedRule {
             );
             let destination = side(&flow.destination, "destination", flow.destination_port);
             source
-                .mismatch(&self.rule.src, &self.source)
-                .or_else(|| destination.mismatch(&self.rule.dst, &self.destination))
+                .mismatch(&rule.src, &self.source)
+                .or_else(|| destination.mismatch(&rule.dst, &self.destination))
         })
     }
+}
 
-    fn packet_mismatch(&self, flow: &Flow) -> Option<String> {
-        let rule = &self.rule;
-        let version = if flow.destination.address.is_ipv4() {
-            4
-        } else {
-            6
-        };
-        if let Some(wanted) = rule.ip_version
-            && wanted != version
-        {
-            return Some(format!(
-                "it is for IPv{wanted}, and the packet is IPv{version}"
-            ));
-        }
-        let number = flow.protocol.as_ref().and_then(Protocol::number);
-        let name = || {
-            flow.protocol
-                .as_ref()
-                .map_or("not given".to_owned(), ToString::to_string)
-        };
-        if let Some(wanted) = &rule.protocol
-            && (number.is_none() || wanted.number() != number)
-        {
-            return Some(format!(
-                "it is for protocol {wanted}, and the protocol is {}",
-                name()
-            ));
-        }
-        if let Some(unwanted) = &rule.not_protocol
-            && number.is_some()
-            && unwanted.number() == number
-        {
-            return Some(format!("it is not for protocol {unwanted}"));
-        }
-        let is = |icmp: Icmp| {
-            flow.icmp.is_some_and(|actual| {
-                actual.r#type == icmp.r#type
-                    && icmp.code.is_none_or(|code| actual.code == Some(code))
-            })
-        };
-        if let Some(wanted) = rule.icmp
-            && !is(wanted)
-        {
-            return Some(format!("it is for {}", icmp_text(wanted)));
-        }
-        if let Some(unwanted) = rule.not_icmp {
-            // The kernel looks at types of ICMP in packets of ICMP alone.
-            let icmp = if version == 4 { 1 } else { 58 };
-            if number != Some(icmp) {
-                return Some(format!("it is for ICMP, and the protocol is {}", name()));
-            }
-            if is(unwanted) {
-                return Some(format!("it is not for {}", icmp_text(unwanted)));
-            }
-        }
-        // Conditions on HTTP are for proxies; the kernel lets pass what the rest of the rule matches.
-        None
+fn packet_mismatch(rule: &Rule, flow: &Flow) -> Option<String> {
+    let version = if flow.destination.address.is_ipv4() {
+        4
+    } else {
+        6
+    };
+    if let Some(wanted) = rule.ip_version
+        && wanted != version
+    {
+        return Some(format!(
+            "it is for IPv{wanted}, and the packet is IPv{version}"
+        ));
     }
+    let number = flow.protocol.as_ref().and_then(Protocol::number);
+    let name = || {
+        flow.protocol
+            .as_ref()
+            .map_or("not given".to_owned(), ToString::to_string)
+    };
+    if let Some(wanted) = &rule.protocol
+        && (number.is_none() || wanted.number() != number)
+    {
+        return Some(format!(
+            "it is for protocol {wanted}, and the protocol is {}",
+            name()
+        ));
+    }
+    if let Some(unwanted) = &rule.not_protocol
+        && number.is_some()
+        && unwanted.number() == number
+    {
+        return Some(format!("it is not for protocol {unwanted}"));
+    }
+    let is = |icmp: Icmp| {
+        flow.icmp.is_some_and(|actual| {
+            actual.r#type == icmp.r#type && icmp.code.is_none_or(|code| actual.code == Some(code))
+        })
+    };
+    if let Some(wanted) = rule.icmp
+        && !is(wanted)
+    {
+        return Some(format!("it is for {}", icmp_text(wanted)));
+    }
+    if let Some(unwanted) = rule.not_icmp {
+        // The kernel looks at types of ICMP in packets of ICMP alone.
+        let icmp = if version == 4 { 1 } else { 58 };
+        if number != Some(icmp) {
+            return Some(format!("it is for ICMP, and the protocol is {}", name()));
+        }
+        if is(unwanted) {
+            return Some(format!("it is not for {}", icmp_text(unwanted)));
+        }
+    }
+    // Conditions on HTTP are for proxies; the kernel lets pass what the rest of the rule matches.
+    None
 }
 
 /// One end of the packet that a side of a rule is held against.

@@ -3,8 +3,10 @@
 
 mod evaluate;
 mod flows;
+mod kernels;
 mod random;
 mod reasons;
+mod shop;
 mod world;
 
 use std::cell::RefCell;
@@ -109,6 +111,7 @@ fn note(by: &By, seen: &mut Seen) {
         By::EndOfTier { .. } => "EndOfTier".to_owned(),
         By::Profile { action, .. } => format!("Profile {action:?}"),
         By::NoProfile { .. } => "NoProfile".to_owned(),
+        By::Denial { .. } => "Denial".to_owned(),
         By::Failsafe { .. } => "Failsafe".to_owned(),
         By::NoEndpoint { .. } => "NoEndpoint".to_owned(),
     };

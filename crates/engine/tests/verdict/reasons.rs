@@ -1,13 +1,11 @@
 //! Why a rule does not match, in words: the text names the part of the rule that does not hold, and what the packet
 //! has instead.
 
-mod shop;
-
 use serde_json::{Value, json};
 use tortie_engine::verdict::{By, Flow, Step};
 
+use crate::shop::{host, objects, outside, ping, pod, query, resource};
 use crate::world::{Cluster, World};
-use shop::{host, objects, outside, ping, pod, query, resource};
 
 /// Checks why the only rule of a policy on `db` does not match; an empty text if it does.
 #[track_caller]

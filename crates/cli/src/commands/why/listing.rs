@@ -51,7 +51,7 @@ pub(super) fn policies(
         table.add(vec![
             policy.tier.clone(),
             order,
-            full_name(&policy.id),
+            policy.id.full_name(),
             directions(policy).join(", "),
             remarks(policy).join(", "),
         ]);
@@ -124,7 +124,7 @@ pub(super) fn endpoints(
         writeln!(out, "{endpoint}")?;
     }
     if endpoints.is_empty() {
-        writeln!(out, "{} applies to no endpoint", full_name(id))?;
+        writeln!(out, "{} applies to no endpoint", id.full_name())?;
     }
     Ok(())
 }
@@ -190,10 +190,4 @@ fn is_namespaced(kind: PolicyKind) -> bool {
             | PolicyKind::KubernetesClusterNetworkPolicy
             | PolicyKind::StagedGlobalNetworkPolicy
     )
-}
-
-/// `Kind namespace/name`.
-pub(super) fn full_name(id: &PolicyId) -> String {
-    let separator = if id.namespace.is_empty() { "" } else { "/" };
-    format!("{} {}{separator}{}", id.kind, id.namespace, id.name)
 }

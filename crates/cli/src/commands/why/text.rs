@@ -12,7 +12,6 @@ use tortie_engine::verdict::{
 };
 
 use super::flow::Question;
-use super::listing::full_name;
 use super::made_up::MadeUp;
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
@@ -224,7 +223,7 @@ fn write_policy(policy: &PolicyStep, out: &mut impl Write) -> Result<()> {
     } else {
         ""
     };
-    writeln!(out, "    {}{staged}{none}", full_name(&policy.policy))?;
+    writeln!(out, "    {}{staged}{none}", policy.policy.full_name())?;
     write_rules(&policy.rules, "      ", out)
 }
 

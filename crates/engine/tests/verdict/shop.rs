@@ -12,7 +12,7 @@ use crate::world::Object;
 
 /// A shop: the pod `web` (`10.0.0.1`, `fd00::1`) talks to the pod `db` (`10.0.0.2`, `fd00::2`), which calls its port
 /// 5432 `sql`. Outside are a host and a network set.
-pub(super) fn objects() -> Vec<Object> {
+pub(crate) fn objects() -> Vec<Object> {
     let namespace = json!({"metadata": {
         "name": "shop",
         "labels": {"env": "prod"},
@@ -70,7 +70,7 @@ pub(super) fn objects() -> Vec<Object> {
     ]
 }
 
-pub(super) fn resource(kind: &str, value: &Value) -> Object {
+pub(crate) fn resource(kind: &str, value: &Value) -> Object {
     let mut value = value.clone();
     value["apiVersion"] = json!("projectcalico.org/v3");
     value["kind"] = json!(kind);
@@ -78,7 +78,7 @@ pub(super) fn resource(kind: &str, value: &Value) -> Object {
 }
 
 /// From `web` to port 5432 of `db`.
-pub(super) fn query() -> Flow {
+pub(crate) fn query() -> Flow {
     Flow {
         source: pod("web", "10.0.0.1"),
         destination: pod("db", "10.0.0.2"),
@@ -89,7 +89,7 @@ pub(super) fn query() -> Flow {
     }
 }
 
-pub(super) fn ping() -> Flow {
+pub(crate) fn ping() -> Flow {
     Flow {
         protocol: Some(Protocol::Icmp),
         source_port: None,
@@ -102,7 +102,7 @@ pub(super) fn ping() -> Flow {
     }
 }
 
-pub(super) fn pod(name: &str, address: &str) -> End {
+pub(crate) fn pod(name: &str, address: &str) -> End {
     End {
         address: address.parse().expect("an address"),
         endpoint: Some(EndpointKey::Workload(WorkloadEndpointKey {
@@ -114,14 +114,14 @@ pub(super) fn pod(name: &str, address: &str) -> End {
     }
 }
 
-pub(super) fn outside(address: &str) -> End {
+pub(crate) fn outside(address: &str) -> End {
     End {
         address: address.parse().expect("an address"),
         endpoint: None,
     }
 }
 
-pub(super) fn host() -> End {
+pub(crate) fn host() -> End {
     End {
         address: "192.168.0.1".parse().expect("an address"),
         endpoint: Some(EndpointKey::Host(HostEndpointKey {
