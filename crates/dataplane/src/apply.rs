@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use tortie_engine::Message;
 use tortie_rules::{Config, Dataplane as Kind, IpVersion};
 
-use crate::change::{Batch, Drift, Driver, Error, Refused};
+use crate::change::{Batch, Drift, Driver, Error, Part, Refused};
+use crate::iptables::Variant;
 use crate::left_over::remove_left_overs;
 use crate::refusals::{FIRST_RETRY, Refusals};
 use crate::watch::Watch;
@@ -65,6 +66,14 @@ impl Dataplane {
         hostname: &str,
     ) -> Self {
         let versions: Vec<IpVersion> = drivers.iter().map(|(version, _)| *version).collect();
+        let mut world = World::new(config, kind, &versions, hostname);
+        let is_kept_by_nftables = |part| part == Part::Iptables(Variant::Nft);
+        if drivers
+            .iter()
+            .any(|(_, driver)| is_kept_by_nftables(driver.part()))
+        {
+            world.hide_behind_header();
+        }
         let sides = drivers.into_iter().map(|(version, driver)| Side {
             version,
             driver,
@@ -72,7 +81,7 @@ impl Dataplane {
             refusals: Refusals::default(),
         });
         Self {
-            world: World::new(config, kind, &versions, hostname),
+            world,
             sides: sides.collect(),
             first_retry: FIRST_RETRY,
             watch: None,
@@ -114,7 +123,8 @@ impl Dataplane {
 
     /// What the kernel refused; what is there in its place denies.
     pub fn refused(&self) -> Vec<Refused> {
-        let refusals = self.sides.iter().flat_map(|side| side.refusals.list());
+        let sides = self.sides.iter();
+        let refusals = sides.flat_map(|side| side.refusals.list(side.version));
         refusals.collect()
     }
 

@@ -1,9 +1,10 @@
 //! What a driver is asked to do: changes to chains, sets and maps of one IP version.
 
+use std::fmt;
 use std::sync::Arc;
 
-use tortie_engine::message::Member;
-use tortie_rules::{Chain, Hook, Table};
+use tortie_engine::message::{Member, PolicyId};
+use tortie_rules::{Chain, Hook, IpVersion, Table};
 
 use crate::iptables::Variant;
 
@@ -133,12 +134,27 @@ pub enum Object {
 }
 
 /// Something that is not in the kernel as it was asked for. What is there in its place denies.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// What it is: `GlobalNetworkPolicy allow-all`.
-    pub object: String,
+    /// Whose it is.
+    pub owner: Owner,
+    /// The IP version in which it is not there.
+    pub ip_version: IpVersion,
+    /// The chain; none for a set, where every chain that looks into it denies.
+    pub chain: Option<Arc<str>>,
     /// Why.
     pub reason: String,
+}
+
+/// Whose something in the kernel is, as people call it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The kind: `GlobalNetworkPolicy`.
+    pub kind: String,
+    /// The name, with the namespace.
+    pub name: String,
+    /// What helps to find it, such as an interface; may be empty.
+    pub remark: String,
 }
 
 /// Why changes could not be made.
@@ -167,6 +183,38 @@ pub enum Error {
         #[source]
         error: Box<Error>,
     },
+}
+
+impl Owner {
+    /// The kind of sets.
+    pub const SET: &'static str = "IP set";
+
+    pub(crate) fn policy(id: &PolicyId) -> Self {
+        Self {
+            kind: id.kind.to_string(),
+            name: id.qualified_name(),
+            remark: String::new(),
+        }
+    }
+
+    pub(crate) fn profile(name: &str) -> Self {
+        Self {
+            kind: "Profile".to_owned(),
+            name: name.to_owned(),
+            remark: String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Owner {
+    /// `WorkloadEndpoint shop/web eth0 (cali123)`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name)?;
+        match &*self.remark {
+            "" => Ok(()),
+            remark => write!(f, " {remark}"),
+        }
+    }
 }
 
 impl Error {

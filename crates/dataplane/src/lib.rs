@@ -17,8 +17,8 @@ mod world;
 
 pub use apply::{Dataplane, Done};
 pub use change::{
-    Batch, ChainKey, Drift, Driver, Error, MapChange, Members, Object, Part, Refused, SetChange,
-    SetKind,
+    Batch, ChainKey, Drift, Driver, Error, MapChange, Members, Object, Owner, Part, Refused,
+    SetChange, SetKind,
 };
 pub use cluster::{ClusterNetwork, ClusterOptions};
 pub use left_over::{OurRoutes, Removed, remove_everything, remove_left_overs};

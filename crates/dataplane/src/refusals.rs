@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tortie_rules::rule::{Match, Rule};
-use tortie_rules::{Chain, Renderer};
+use tortie_rules::{Chain, IpVersion, Renderer};
 
-use crate::change::{Batch, ChainKey, Members, Object, Refused};
+use crate::change::{Batch, ChainKey, Members, Object, Owner, Refused};
 
 /// How long after a refusal an object is tried again, at first and at most. Each time twice as long: trying means to
 /// write everything, and to be refused again.
@@ -28,7 +28,7 @@ pub(crate) struct Refusals {
 
 #[derive(Debug)]
 struct Refusal {
-    owner: String,
+    owner: Owner,
     reason: String,
     delay: Duration,
     next: Instant,
@@ -36,9 +36,14 @@ struct Refusal {
 
 impl Refusals {
     /// What is refused, as people call it.
-    pub(crate) fn list(&self) -> impl Iterator<Item = Refused> {
-        self.refused.values().map(|refusal| Refused {
-            object: refusal.owner.clone(),
+    pub(crate) fn list(&self, ip_version: IpVersion) -> impl Iterator<Item = Refused> {
+        self.refused.iter().map(move |(object, refusal)| Refused {
+            owner: refusal.owner.clone(),
+            ip_version,
+            chain: match object {
+                Object::Chain(key) => Some(Arc::clone(&key.name)),
+                Object::Set(_) => None,
+            },
             reason: refusal.reason.clone(),
         })
     }
@@ -111,7 +116,7 @@ impl Refusals {
     pub(crate) fn add(
         &mut self,
         object: &Object,
-        owner: String,
+        owner: Owner,
         reason: String,
         first_retry: Duration,
         now: Instant,

@@ -201,6 +201,13 @@ impl World {
         }
     }
 
+    /// The kernel takes an authentication header of IPv6 for the protocol, as nftables always does.
+    pub fn hide_behind_header(&mut self) {
+        for family in &mut self.families {
+            family.renderer.hide_behind_header();
+        }
+    }
+
     /// The workloads of this node.
     pub fn workloads(&self) -> impl Iterator<Item = (&WorkloadEndpointId, &WorkloadEndpoint)> {
         self.workloads.all()
@@ -414,15 +421,6 @@ impl World {
     /// The endpoints that count, with their interfaces.
     pub fn active_workloads(&self) -> impl Iterator<Item = (&Arc<str>, &WorkloadEndpoint)> {
         self.workloads.active()
-    }
-}
-
-/// A policy as people call it.
-fn policy_name(id: &PolicyId) -> String {
-    let (kind, name) = (id.kind, &id.name);
-    match &*id.namespace {
-        "" => format!("{kind} {name}"),
-        namespace => format!("{kind} {namespace}/{name}"),
     }
 }
 

@@ -14,6 +14,9 @@ use crate::PolicyId;
 /// It is longer than the 15 bytes that Linux allows for an interface, so it cannot be one's name.
 pub const ANY_INTERFACE: &str = "any-interface-at-all";
 
+/// What all chains of ours start with.
+const PREFIX: &str = "cali-";
+
 /// What filters the packets, and so how long names may be and how they are spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dataplane {
@@ -125,6 +128,13 @@ pub fn profile_chain_name(profile: &str, direction: Direction, dataplane: Datapl
         Direction::Egress => "cali-pro-",
     };
     length_limited_id(prefix, profile, dataplane.max_chain_name())
+}
+
+/// The chain that takes the place of another for packets whose authentication header hides what comes behind it. No name of
+/// a policy or profile has a slash, so that it is no other's.
+pub fn behind_header_chain_name(chain: &str, dataplane: Dataplane) -> String {
+    let own = chain.strip_prefix(PREFIX).unwrap_or(chain);
+    length_limited_id(PREFIX, &[own, "/ah"].concat(), dataplane.max_chain_name())
 }
 
 /// A chain of the endpoint with this interface, which may be [`ANY_INTERFACE`].

@@ -38,8 +38,8 @@ pub mod rule;
 mod text;
 
 pub use chain_name::{
-    ANY_INTERFACE, Dataplane, Direction, EndpointChain, endpoint_chain_name, policy_chain_name,
-    profile_chain_name,
+    ANY_INTERFACE, Dataplane, Direction, EndpointChain, behind_header_chain_name,
+    endpoint_chain_name, policy_chain_name, profile_chain_name,
 };
 pub use config::Config;
 pub use dispatch::{HostDispatch, HostInterfaces, VerdictMap};

@@ -12,13 +12,15 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use tortie_api::rule::Action as RuleAction;
 use tortie_api::scalar::Protocol;
-use tortie_engine::message::{Policy, Profile, Rule as EngineRule, SetId};
+use tortie_engine::message::{AUTHENTICATION_HEADER, Policy, Profile, Rule as EngineRule, SetId};
 
 use crate::renderer::{Renderer, SetLayout};
 use crate::rule::{Action, Chain, Match, PortRange, Rule, Side, Table};
-use crate::{Direction, IpVersion, PolicyId, policy_chain_name, profile_chain_name};
+use crate::{
+    Direction, IpVersion, PolicyId, behind_header_chain_name, policy_chain_name, profile_chain_name,
+};
 
-use authentication_header::{AUTHENTICATION_HEADER, Numbered, SUFFIX};
+use authentication_header::Numbered;
 pub(crate) use blocks::split_ports;
 use verdict::Owner;
 
@@ -90,7 +92,7 @@ impl Renderer {
         let all = rules.iter().map(Cow::Borrowed).enumerate().collect();
         let mut rendered = self.rules(all, owner, direction, layouts);
         let behind_header = self.rules_behind_header(rules).map(|rules| {
-            let name: Arc<str> = [&name, SUFFIX].concat().into();
+            let name: Arc<str> = behind_header_chain_name(&name, self.dataplane).into();
             let header = Match::Protocol(Protocol::Number(AUTHENTICATION_HEADER));
             let rule = Rule::when([header], Action::Goto(Arc::clone(&name)));
             rendered.insert(0, rule);

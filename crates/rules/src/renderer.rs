@@ -15,6 +15,8 @@ pub struct Renderer {
     pub(crate) config: Arc<Config>,
     pub(crate) dataplane: Dataplane,
     pub(crate) ip_version: IpVersion,
+    /// Whether the kernel takes an authentication header of IPv6 for the protocol.
+    pub(crate) hides_behind_header: bool,
 }
 
 /// Sets that do not come from policies.
@@ -57,7 +59,18 @@ impl Renderer {
             config,
             dataplane,
             ip_version,
+            hides_behind_header: dataplane == Dataplane::Nftables,
         }
+    }
+
+    /// The kernel takes an authentication header of IPv6 for the protocol, as nftables always does.
+    pub fn hide_behind_header(&mut self) {
+        self.hides_behind_header = true;
+    }
+
+    /// Depends on this from now on.
+    pub fn set_config(&mut self, config: Arc<Config>) {
+        self.config = config;
     }
 
     /// The IP version that it renders for.

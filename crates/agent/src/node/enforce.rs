@@ -149,7 +149,7 @@ impl Node {
         };
         Some(format!(
             "{} was refused and denies: {}{others}",
-            first.object, first.reason
+            first.owner, first.reason
         ))
     }
 

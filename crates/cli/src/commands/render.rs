@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use tortie_agent::config::{Config, NftablesMode, Sources, from_environment};
+use tortie_agent::config::{Config, IptablesBackend, NftablesMode, Sources, from_environment};
 use tortie_agent::machine;
 use tortie_dataplane::iptables::set_commands;
 use tortie_dataplane::{Batch, InterfaceState, Members, World};
@@ -63,6 +63,9 @@ fn render(
         messages,
     } = enforced;
     let mut world = World::new(&rules, kind, versions, node);
+    if config.tables.iptables_backend == IptablesBackend::Nft {
+        world.hide_behind_header();
+    }
     world.set_interfaces(interfaces);
     for message in messages {
         world.on_message(message);

@@ -17,12 +17,12 @@ use tortie_rules::{
     Chain, Config, Dataplane, EndpointMarks, Hook, IpVersion, Renderer, Table, TierGroups, Workload,
 };
 
-use crate::change::{Batch, MapChange};
+use crate::change::{Batch, MapChange, Owner};
 
 use super::chains::Chains;
 use super::endpoints::{GroupUse, Selectors, groups};
 use super::network::ProgrammedSets;
-use super::{Changed, World, needed_sets, policy_name};
+use super::{Changed, World, needed_sets};
 
 /// What the kernel is told about one IP version.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(super) struct Family {
     fixed_sets: ProgrammedSets,
     marks: EndpointMarks,
     /// Chains of policies and profiles that would have too many rules, with whose they are and how many.
-    too_large: BTreeMap<(Table, Arc<str>), (String, usize)>,
+    too_large: BTreeMap<(Table, Arc<str>), (Owner, usize)>,
 }
 
 impl Family {
@@ -81,7 +81,7 @@ impl Family {
     }
 
     pub(super) fn set_config(&mut self, config: &Arc<Config>) {
-        self.renderer = Renderer::new(Arc::clone(config), self.dataplane, self.ip_version());
+        self.renderer.set_config(Arc::clone(config));
     }
 
     /// Nothing has been told yet.
@@ -170,7 +170,7 @@ impl Family {
         }
         let names: Vec<_> = chains.iter().map(key).collect();
         for chain in chains {
-            let chain = self.bounded(chain, || policy_name(id));
+            let chain = self.bounded(chain, || Owner::policy(id));
             self.chains.put(chain);
         }
         if let Some(before) = self.policy_chains.insert(Arc::clone(id), names.clone()) {
@@ -189,7 +189,7 @@ impl Family {
         for table in world.profile_tables() {
             for chain in self.renderer.profile_chains(*table, name, profile, layouts) {
                 names.push(key(&chain));
-                let chain = self.bounded(chain, || format!("Profile {name}"));
+                let chain = self.bounded(chain, || Owner::profile(name));
                 self.chains.put(chain);
             }
         }

@@ -194,7 +194,7 @@ fn a_policy_with_too_many_rules_denies_and_holds_up_nothing() {
         let [refused] = refused.as_slice() else {
             panic!("{plane:?}: one policy is too large: {refused:?}");
         };
-        assert_eq!(refused.object, "NetworkPolicy default/large");
+        assert_eq!(refused.owner.to_string(), "NetworkPolicy default/large");
         let rules_of = |plane| match plane {
             Plane::Nftables => 1,
             Plane::Iptables(_) => 2,

@@ -83,21 +83,35 @@ fn what_cannot_be_seen_behind_an_authentication_header_is_denied_where_it_matter
         ("all but TCP is allowed", vec![all_but_tcp], false),
         ("a port is passed on", vec![web(Pass), all(Allow)], false),
     ];
-    let mut bed = Bed::new(Plane::Nftables);
-    let id = policy("rules");
+    for plane in [Plane::Nftables, Plane::Iptables(Variant::Nft)] {
+        check(plane, "rules", &cases);
+        // The name of its chain fills all that iptables leaves for one.
+        check(
+            plane,
+            "rules-with-a-name-that-is-too-long-for-iptables",
+            &cases,
+        );
+    }
+}
+
+/// Whether such a packet to port 8080 arrives, in each of these cases.
+fn check(plane: Plane, name: &str, cases: &[(&str, Vec<Rule>, bool)]) {
+    let mut bed = Bed::new(plane);
+    let id = policy(name);
     bed.select(std::slice::from_ref(&id));
     let packet = [Packet::Authenticated(Ports::to(8080))];
     for (what, rules, arrives) in cases {
-        bed.say_policy(&id, rules);
+        bed.say_policy(&id, rules.clone());
         bed.apply();
-        assert_eq!(bed.arrived(IpVersion::V6, &packet), [arrives], "{what}");
-        assert_eq!(bed.check(), [], "{what}");
+        let arrived = bed.arrived(IpVersion::V6, &packet);
+        assert_eq!(arrived, [*arrives], "{plane:?}: {what}");
+        assert_eq!(bed.check(), [], "{plane:?}: {what}");
     }
     // Packets without such a header are as ever.
     bed.say_policy(&id, vec![web(Deny), all(Allow)]);
     bed.apply();
-    assert!(!bed.is_open(IpVersion::V6, 8080));
-    assert!(bed.is_open(IpVersion::V6, 8081));
+    assert!(!bed.is_open(IpVersion::V6, 8080), "{plane:?}");
+    assert!(bed.is_open(IpVersion::V6, 8081), "{plane:?}");
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn assert_one(refused: &[Refused], object: &str) {
     let [one] = refused else {
         panic!("one object is refused: {refused:?}");
     };
-    assert!(one.object.starts_with(object), "{one:?}");
+    assert!(one.owner.to_string().starts_with(object), "{one:?}");
     assert!(!one.reason.is_empty());
 }
 
@@ -132,7 +132,7 @@ fn policy_that_is_refused(plane: Plane) {
     bed.apply();
     assert!(!bed.is_open(IpVersion::V4, 80), "{plane:?}");
     let refused = bed.dataplane().refused();
-    let mut objects: Vec<&str> = refused.iter().map(|r| r.object.as_str()).collect();
+    let mut objects: Vec<String> = refused.iter().map(|r| r.owner.to_string()).collect();
     objects.dedup();
     assert_eq!(objects, ["NetworkPolicy default/bad"], "{plane:?}");
 

@@ -1,13 +1,15 @@
 //! Chains of policies that would have more rules than is good for the kernel.
 
+use std::sync::Arc;
+
 use tortie_rules::{Chain, IpVersion, MAX_POLICY_RULES, Renderer};
 
 use super::{Family, key};
-use crate::change::Refused;
+use crate::change::{Owner, Refused};
 
 impl Family {
     /// The chain, or if that would be too large, one that denies.
-    pub(super) fn bounded(&mut self, chain: Chain, owner: impl Fn() -> String) -> Chain {
+    pub(super) fn bounded(&mut self, chain: Chain, owner: impl Fn() -> Owner) -> Chain {
         let key = key(&chain);
         let rules = chain.rules.len();
         if rules <= MAX_POLICY_RULES {
@@ -28,8 +30,11 @@ impl Family {
     /// What denies because it would be too large.
     pub(in crate::world) fn too_large(&self) -> impl Iterator<Item = Refused> {
         let version = self.version_number();
+        let ip_version = self.ip_version();
         self.too_large.iter().map(move |((_, chain), (owner, rules))| Refused {
-            object: owner.clone(),
+            owner: owner.clone(),
+            ip_version,
+            chain: Some(Arc::clone(chain)),
             reason: format!(
                 "needs {rules} rules in chain {chain} for IPv{version}, and {MAX_POLICY_RULES} is the most"
             ),
