@@ -28,6 +28,7 @@ pub mod scalar;
 mod schema;
 mod stored;
 pub mod validate;
+pub mod without_effect;
 pub mod yaml;
 
 pub use kind::{Kind, Scope};

@@ -41,6 +41,8 @@ pub(crate) struct Cache {
     backoff: Backoff,
     /// Since when the datastore cannot be reached.
     lost: Option<Instant>,
+    /// Whether a topic that cannot be read counts as read.
+    holds_up_nothing: bool,
 }
 
 /// When everything is to be read again.
@@ -78,8 +80,14 @@ impl Cache {
             status: Status::default(),
             backoff: Backoff::new(&pace),
             lost: None,
+            holds_up_nothing: false,
             pace,
         }
+    }
+
+    /// Nothing depends on the topic: if it cannot be read, it counts as read.
+    pub(crate) fn hold_up_nothing(&mut self) {
+        self.holds_up_nothing = true;
     }
 
     /// Follows the topic until the task is dropped.
@@ -257,7 +265,13 @@ impl Cache {
         }
         // A datastore that is away tells nothing, and what it told stays right. One that answers, but not this, may have
         // changes that nobody hears of.
-        if !matches!(failure, Failure::Unreachable(_)) {
+        let is_refused = !matches!(failure, Failure::Unreachable(_));
+        if is_refused && self.holds_up_nothing {
+            self.lost.get_or_insert_with(Instant::now);
+            self.post(Vec::new(), Status::InSync);
+            return;
+        }
+        if is_refused {
             let refusal = format!("{topic}: {verb}: {}", chain(error));
             self.mailbox.post_refusal(self.index, Some(refusal));
         }

@@ -20,11 +20,13 @@ mod counters;
 mod known;
 mod mailbox;
 mod object;
+mod remarks;
 mod source;
 mod status;
 mod syncer;
 
 pub use backoff::Pace;
 pub use counters::Counters;
+pub use remarks::Remark;
 pub use status::Status;
 pub use syncer::{Batch, Config, Consequence, Problem, Syncer, Wake};

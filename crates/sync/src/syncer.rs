@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
+use tortie_api::without_effect::{self, without_effect};
 use tortie_api::{Kind, Path, Problems};
 use tortie_engine::Update;
 use tortie_engine::convert::{Converted, Converter, Fidelity, ObjectProblem};
@@ -17,6 +18,7 @@ use crate::cache::Cache;
 use crate::counters::Counters;
 use crate::mailbox::{Mailbox, Taken, Taking};
 use crate::object::{Name, State, Topic};
+use crate::remarks::{Remark, Remarks};
 use crate::source::Source;
 use crate::source::kubernetes::KubernetesSource;
 use crate::source::store::StoreSource;
@@ -45,6 +47,9 @@ const AGENT_KINDS: [Kind; 19] = [
     Kind::WorkloadEndpoint,
 ];
 
+/// The kinds that a node's agent only tells people about.
+const TOLD_KINDS: [Kind; 1] = [Kind::BgpFilter];
+
 /// Called when something begins to wait for the consumer. It must not block.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
@@ -53,6 +58,8 @@ pub type Wake = Arc<dyn Fn() + Send + Sync>;
 pub struct Config {
     /// The kinds of resources.
     pub kinds: Vec<Kind>,
+    /// Kinds that nothing depends on. One that the datastore does not let us read counts as read, and holds up nothing.
+    pub optional_kinds: Vec<Kind>,
     /// The cluster whose services and endpoint slices are followed too.
     pub cluster: Option<kube::Client>,
     /// How long to wait where something fails.
@@ -75,6 +82,10 @@ pub struct Batch {
     pub refusals: Vec<String>,
     /// All objects of which no version could be read so far, and for want of which something may be open.
     pub unprotected: Vec<String>,
+    /// All objects with which something is wrong now, and what follows from it; only if that changed.
+    pub invalid: Option<Vec<Remark>>,
+    /// All objects that nobody acts on now; only if that changed.
+    pub without_effect: Option<Vec<Remark>>,
 }
 
 /// What is wrong with an object, and what follows from it.
@@ -106,6 +117,8 @@ pub struct Syncer {
     converter: Converter,
     /// Objects of which the consumer knows no version that could be read.
     poor: HashMap<(Topic, Name), Fidelity>,
+    invalid: Remarks,
+    without_effect: Remarks,
     /// Dropped with the rest, which ends them.
     _caches: JoinSet<()>,
 }
@@ -117,6 +130,7 @@ impl Config {
     pub fn for_agent(cluster: Option<kube::Client>) -> Self {
         Self {
             kinds: AGENT_KINDS.to_vec(),
+            optional_kinds: TOLD_KINDS.to_vec(),
             cluster,
             pace: Pace::default(),
             wake: None,
@@ -125,7 +139,7 @@ impl Config {
 
     fn sources(&self, store: &Arc<dyn Store>) -> Vec<(Topic, Box<dyn Source>)> {
         let mut sources: Vec<(Topic, Box<dyn Source>)> = Vec::new();
-        for kind in &self.kinds {
+        for kind in self.kinds.iter().chain(&self.optional_kinds) {
             let source = StoreSource::new(Arc::clone(store), *kind);
             sources.push((Topic::Kind(*kind), Box::new(source)));
         }
@@ -143,6 +157,7 @@ impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Config")
             .field("kinds", &self.kinds)
+            .field("optional_kinds", &self.optional_kinds)
             .field("cluster", &self.cluster.is_some())
             .field("pace", &self.pace)
             .field("wake", &self.wake.is_some())
@@ -162,7 +177,10 @@ impl Syncer {
         for (index, (topic, source)) in sources.into_iter().enumerate() {
             let (mailbox, counters) = (Arc::clone(&mailbox), Arc::clone(&counters));
             let pace = config.pace.clone();
-            let cache = Cache::new(index, topic, source, mailbox, counters, pace);
+            let mut cache = Cache::new(index, topic, source, mailbox, counters, pace);
+            if matches!(topic, Topic::Kind(kind) if config.optional_kinds.contains(&kind)) {
+                cache.hold_up_nothing();
+            }
             caches.spawn_on(cache.run(), runtime);
         }
         Self {
@@ -170,6 +188,8 @@ impl Syncer {
             counters,
             converter: Converter::new(),
             poor: HashMap::new(),
+            invalid: Remarks::default(),
+            without_effect: Remarks::default(),
             _caches: caches,
         }
     }
@@ -204,6 +224,8 @@ impl Syncer {
             problems: Vec::new(),
             refusals: taken.refusals,
             unprotected: Vec::new(),
+            invalid: None,
+            without_effect: None,
         };
         for object in taken.objects {
             let Taking {
@@ -217,16 +239,22 @@ impl Syncer {
             match state {
                 State::Resource(mut resource) => {
                     resource.set_read_defaults();
+                    if without_effect::KINDS.contains(&resource.kind()) {
+                        self.without_effect.set(&key, without_effect(&resource));
+                    }
                     let converted = self.converter.set(&resource);
                     self.take(key, has_good, converted, &mut batch);
                 }
                 State::Update(update) => {
                     self.poor.remove(&key);
+                    self.invalid.set(&key, None);
                     batch.updates.push(*update);
                 }
                 State::Absent => {
                     self.poor.remove(&key);
                     self.remove(key.0, &key.1, &mut batch.updates);
+                    self.without_effect.set(&key, None);
+                    self.invalid.set(&key, None);
                 }
                 State::Unreadable(reason, stand_in) => {
                     let unreadable = problems(key.0, &key.1, reason);
@@ -255,6 +283,8 @@ impl Syncer {
             .map(|((topic, name), _)| object_id(*topic, name))
             .collect();
         batch.unprotected.sort();
+        batch.invalid = self.invalid.take_changed();
+        batch.without_effect = self.without_effect.take_changed();
         batch
     }
 
@@ -273,6 +303,11 @@ impl Syncer {
             Fidelity::Closed => Consequence::Denies,
             Fidelity::Open => Consequence::Missing,
         };
+        let reasons = converted.problems.iter();
+        let reasons: Vec<String> = reasons.map(|reason| reason.problem.to_string()).collect();
+        let remark = format!("{}; {consequence}", reasons.join("; "));
+        let remark = Some(&*remark).filter(|_| !reasons.is_empty());
+        self.invalid.set(&key, remark);
         let problems = converted.problems.into_iter();
         batch.problems.extend(problems.map(|problem| Problem {
             problem,
@@ -351,12 +386,17 @@ fn problems(topic: Topic, name: &Name, reason: String) -> Vec<ObjectProblem> {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let consequence = match self.consequence {
-            Consequence::Partly => "the rest of it counts",
-            Consequence::Kept => "its last version that could be read stays in force",
-            Consequence::Denies => "it denies what it decides about",
-            Consequence::Missing => "it is missing, and what it closes may be open",
-        };
-        write!(f, "{}; {consequence}", self.problem)
+        write!(f, "{}; {}", self.problem, self.consequence)
+    }
+}
+
+impl fmt::Display for Consequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Partly => "the rest of it counts",
+            Self::Kept => "its last version that could be read stays in force",
+            Self::Denies => "it denies what it decides about",
+            Self::Missing => "it is missing, and what it closes may be open",
+        })
     }
 }

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use futures::StreamExt as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use tortie_api::bgp_configuration::BgpConfigurationSpec;
 use tortie_api::names::KUBERNETES_POLICY;
-use tortie_api::{BgpConfiguration, Kind, Resource};
+use tortie_api::without_effect::without_effect;
+use tortie_api::{Kind, Resource};
 use tortie_store::{Applied, Client, Error, Key, Precondition};
 
 use super::{ipam, kinds, report};
@@ -222,24 +222,6 @@ pub(super) fn refusal(resource: &Resource, mode: Mode) -> Option<Error> {
         key: Key::of(resource),
         reason: "kubernetes network policies must be managed through the kubernetes API".to_owned(),
     })
-}
-
-/// What a resource asks for that nobody does.
-fn without_effect(resource: &Resource) -> Option<&'static str> {
-    let is_asked = match resource {
-        Resource::BgpPeer(_) | Resource::BgpFilter(_) => true,
-        Resource::BgpConfiguration(configuration) => {
-            let name = &configuration.metadata.name;
-            let mut default: Resource =
-                BgpConfiguration::new("", name, BgpConfigurationSpec::default()).into();
-            default.set_defaults();
-            let mut given = resource.clone();
-            given.set_defaults();
-            given.to_value()["spec"] != default.to_value()["spec"]
-        }
-        _ => false,
-    };
-    is_asked.then_some("it is stored, and has no effect: nothing here speaks BGP yet")
 }
 
 pub(super) fn summarize(

@@ -227,6 +227,14 @@ async fn of_what_cannot_be_read_the_last_good_version_stays_and_else_it_denies()
     assert_eq!(told(&consumer), Some(json!("Deny")), "nothing before it");
     assert_eq!(consumer.problems[0].consequence, Consequence::Denies);
     assert_eq!(consumer.unprotected, [""; 0]);
+    let is_named = |this: &Consumer, consequence: &str| {
+        let [invalid] = &this.invalid[..] else {
+            return false;
+        };
+        (&*invalid.kind, &*invalid.name) == ("GlobalNetworkPolicy", "p")
+            && invalid.text.ends_with(consequence)
+    };
+    assert!(is_named(&consumer, "; it denies what it decides about"));
 
     put(&bad_selector).await;
     let is_open = |this: &Consumer| !this.unprotected.is_empty();
@@ -238,6 +246,7 @@ async fn of_what_cannot_be_read_the_last_good_version_stays_and_else_it_denies()
     let is_good = |this: &Consumer| told(this) == Some(json!("Allow"));
     consumer.until("a good version", is_good).await;
     assert_eq!(consumer.unprotected, [""; 0]);
+    assert_eq!(consumer.invalid, []);
 
     for bad in [&bad_rule, &bad_selector] {
         consumer.problems.clear();
@@ -249,8 +258,47 @@ async fn of_what_cannot_be_read_the_last_good_version_stays_and_else_it_denies()
         consumer.until("a bad version", is_kept).await;
         assert_eq!(told(&consumer), Some(json!("Allow")));
         assert_eq!(consumer.unprotected, [""; 0]);
+        assert!(is_named(
+            &consumer,
+            "; its last version that could be read stays in force"
+        ));
     }
     let gone = Key::of(&policy(&good));
     store.delete(&gone, &Precondition::default()).await.unwrap();
     consumer.until("deleted", |this| told(this).is_none()).await;
+    assert_eq!(consumer.invalid, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_acts_on_is_named_while_it_is_there() {
+    let (store, _folder) = embedded::store();
+    let create = async |kind, spec: &Value| {
+        let created = store.create(resource(kind, "", "default", spec)).await;
+        Key::of(&created.unwrap())
+    };
+    // As a node's start writes it.
+    create(Kind::BgpConfiguration, &json!({})).await;
+    let peer = create(
+        Kind::BgpPeer,
+        &json!({"peerIP": "10.0.0.1", "asNumber": 64512}),
+    )
+    .await;
+    let mut consumer = Consumer::start(&store, &config());
+    consumer.until_in_sync().await;
+    let kinds = |this: &Consumer| -> Vec<String> {
+        let remarks = this.without_effect.iter();
+        remarks.map(|remark| remark.kind.clone()).collect()
+    };
+    assert_eq!(kinds(&consumer), ["BGPPeer"]);
+    assert!(
+        consumer.without_effect[0]
+            .text
+            .contains("nothing here speaks BGP")
+    );
+    create(Kind::BgpFilter, &json!({})).await;
+    let both = |this: &Consumer| kinds(this) == ["BGPFilter", "BGPPeer"];
+    consumer.until("a filter", both).await;
+    store.delete(&peer, &Precondition::default()).await.unwrap();
+    let one = |this: &Consumer| kinds(this) == ["BGPFilter"];
+    consumer.until("no peer", one).await;
 }

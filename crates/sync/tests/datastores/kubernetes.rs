@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tortie_api::crd::{self, Group};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
 use tortie_store::{Kind, Store};
-use tortie_sync::{Config, Status};
+use tortie_sync::{Config, Remark, Status};
 use tortie_testkit::KubeApiServer;
 
 use crate::refusing_api::{Lie, RefusingApi};
@@ -174,6 +174,33 @@ async fn what_was_known_stays_while_the_api_server_denies_all_knowledge_of_it() 
             .await;
         consumer.world.assert_is(&before, part);
     }
+
+    // What nothing depends on holds up nothing.
+    assert_eq!(config.optional_kinds, [Kind::BgpFilter]);
+    api.lie(Some(Lie {
+        part: "bgpfilters",
+        status: 403,
+    }));
+    let mut fresh = Consumer::start(&store, &config);
+    fresh.until_in_sync().await;
+    assert_eq!(fresh.refusals, [""; 0]);
+    fresh.world.assert_is(&before, "without filters");
+    assert!(fresh.syncer.counters().errors() > 0);
+    direct
+        .create(resource(Kind::BgpFilter, "", "later", &json!({})))
+        .await
+        .unwrap();
+    api.lie(None);
+    let is_told = |this: &Consumer| remarks(&this.without_effect) == ["BGPFilter later"];
+    fresh.until("filters can be read", is_told).await;
+}
+
+/// `Kind name` of each.
+fn remarks(remarks: &[Remark]) -> Vec<String> {
+    let names = remarks.iter();
+    names
+        .map(|Remark { kind, name, .. }| format!("{kind} {name}"))
+        .collect()
 }
 
 fn config_for(kinds: &[Kind]) -> Config {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tortie_engine::Update;
 use tortie_engine::convert::Converter;
 use tortie_store::{Kind, Query, Resource, Store};
-use tortie_sync::{Batch, Config, Pace, Problem, Status, Syncer};
+use tortie_sync::{Batch, Config, Pace, Problem, Remark, Status, Syncer};
 
 /// Far beyond what anything here takes; only what is lost takes so long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,6 +26,8 @@ pub(crate) struct Consumer {
     pub(crate) refusals: Vec<String>,
     /// What may be open.
     pub(crate) unprotected: Vec<String>,
+    pub(crate) invalid: Vec<Remark>,
+    pub(crate) without_effect: Vec<Remark>,
 }
 
 // === impl World ===
@@ -113,6 +115,8 @@ impl Consumer {
             problems: Vec::new(),
             refusals: Vec::new(),
             unprotected: Vec::new(),
+            invalid: Vec::new(),
+            without_effect: Vec::new(),
         }
     }
 
@@ -122,6 +126,11 @@ impl Consumer {
         self.status = batch.status;
         self.refusals = batch.refusals;
         self.unprotected = batch.unprotected;
+        self.invalid = batch
+            .invalid
+            .unwrap_or_else(|| std::mem::take(&mut self.invalid));
+        let kept = || std::mem::take(&mut self.without_effect);
+        self.without_effect = batch.without_effect.unwrap_or_else(kept);
     }
 
     /// Takes what comes until this is true.
