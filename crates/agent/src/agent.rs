@@ -11,11 +11,13 @@ use tortie_kernel::poll::Waker;
 use tortie_store::Store;
 
 use crate::claim::Claim;
+use crate::config::WithoutEffect;
 use crate::derive::TooFewMarks;
 use crate::health::Health;
 use crate::last_good::LastGood;
 use crate::metrics::Metrics;
 use crate::node::{End, Node};
+use crate::node_status::Report;
 
 /// What an agent is started with.
 pub struct Options {
@@ -59,6 +61,7 @@ pub struct Agent {
     is_stopped: Arc<AtomicBool>,
     pub(crate) health: Arc<Health>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) report: Arc<Report>,
     pub(crate) started: Instant,
     /// Called once, when everything is in force.
     pub(crate) on_ready: Option<Box<dyn Fn() + Send>>,
@@ -113,11 +116,13 @@ impl Stop {
 impl Agent {
     /// An agent that has not started.
     pub fn new(options: Options) -> Result<Self, Error> {
+        let health = Arc::new(Health::new());
         Ok(Self {
+            report: Arc::new(Report::new(&options.node, &health)),
             options,
             waker: Waker::new()?,
             is_stopped: Arc::new(AtomicBool::new(false)),
-            health: Arc::new(Health::new()),
+            health,
             metrics: Arc::new(Metrics::new()),
             started: Instant::now(),
             on_ready: None,
@@ -142,6 +147,11 @@ impl Agent {
         &self.metrics
     }
 
+    /// What it says about the node.
+    pub fn report(&self) -> &Arc<Report> {
+        &self.report
+    }
+
     /// Calls this once everything is in force.
     pub fn on_ready(&mut self, call: impl Fn() + Send + 'static) {
         self.on_ready = Some(Box::new(call));
@@ -157,7 +167,7 @@ impl Agent {
             options.allow_cleartext,
         )?;
         loop {
-            self.metrics.set_without_effect(last_good.without_effect());
+            self.tell_without_effect(last_good.without_effect());
             let node = match Node::start(&self, last_good.config().clone()) {
                 Ok(node) => node,
                 Err(error) => {
@@ -172,6 +182,12 @@ impl Agent {
                 }
             }
         }
+    }
+
+    /// These parameters are set to something that the agent does not do.
+    pub(crate) fn tell_without_effect(&self, parameters: &[WithoutEffect]) {
+        self.metrics.set_parameters_without_effect(parameters);
+        self.report.set_parameters_without_effect(parameters);
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::node_status::Problem;
+
 /// The loop must come round at least this often, or the agent is not alive.
 const ALIVE_WITHIN: Duration = Duration::from_secs(90);
 
@@ -28,6 +30,16 @@ pub(crate) enum Part {
 struct State {
     last_round: Instant,
     problems: BTreeMap<Part, String>,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Datastore => "datastore",
+            Self::Configuration => "configuration",
+            Self::Dataplane => "data plane",
+        }
+    }
 }
 
 impl Health {
@@ -73,6 +85,21 @@ impl Health {
         Err(format!("no round for {} seconds", since.as_secs()))
     }
 
+    /// All that keeps the agent from being ready, by part.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let problem = |what: &str, reason: String| Problem {
+            what: what.to_owned(),
+            name: String::new(),
+            reason,
+        };
+        let hung = self.liveness().err();
+        let hung = hung.map(|reason| problem("agent", reason));
+        let state = self.lock();
+        let parts = state.problems.iter();
+        let parts = parts.map(|(part, reason)| problem(part.name(), reason.clone()));
+        hung.into_iter().chain(parts).collect()
+    }
+
     /// Whether policy is enforced as the datastore says; all that keeps it from being so, if it is not.
     pub fn readiness(&self) -> Result<(), String> {
         self.liveness()?;
@@ -82,8 +109,7 @@ impl Health {
         }
         let lines = problems.iter().map(|(part, problem)| match part {
             Part::Datastore => problem.clone(),
-            Part::Configuration => format!("configuration: {problem}"),
-            Part::Dataplane => format!("data plane: {problem}"),
+            part => format!("{}: {problem}", part.name()),
         });
         Err(lines.collect::<Vec<_>>().join("\n"))
     }

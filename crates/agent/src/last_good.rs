@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use tortie_engine::message::{ConfigUpdate, Encapsulation};
 
 use crate::agent::Error;
-use crate::config::{Config, Sources, resolve, without_effect};
+use crate::config::{Config, Sources, WithoutEffect, resolve, without_effect};
 use crate::derive::rules_config;
 use crate::machine::choose;
 
@@ -31,8 +31,8 @@ struct Good {
     /// What it comes from; of what the datastore says, only what was good.
     sources: Sources,
     config: Config,
-    /// How many parameters are set to something that the agent does not do.
-    without_effect: usize,
+    /// Parameters that are set to something that the agent does not do.
+    without_effect: Vec<WithoutEffect>,
 }
 
 /// What the datastore says, and why the agent cannot run with it.
@@ -77,9 +77,9 @@ impl LastGood {
         &self.good.config
     }
 
-    /// How many parameters are set to something that the agent does not do.
-    pub(crate) fn without_effect(&self) -> usize {
-        self.good.without_effect
+    /// Parameters that are set to something that the agent does not do.
+    pub(crate) fn without_effect(&self) -> &[WithoutEffect] {
+        &self.good.without_effect
     }
 
     /// Why the newest configuration does not hold, if it does not.
@@ -178,7 +178,7 @@ fn runnable(sources: &Sources) -> Result<Good, Vec<Bad>> {
     Ok(Good {
         sources: sources.clone(),
         config,
-        without_effect: without_effect.len(),
+        without_effect,
     })
 }
 
@@ -198,7 +198,7 @@ fn without(mut sources: Sources, mut bad: Vec<Bad>) -> Good {
                 return Good {
                     sources,
                     config,
-                    without_effect: 0,
+                    without_effect: Vec::new(),
                 };
             }
         }

@@ -22,6 +22,7 @@ mod last_good;
 pub mod machine;
 mod metrics;
 mod node;
+mod node_status;
 mod server;
 mod status;
 
@@ -30,4 +31,6 @@ pub use derive::{TooFewMarks, engine_config, rules_config};
 pub use files::replace_file;
 pub use health::Health;
 pub use metrics::Metrics;
-pub use server::serve;
+pub use node_status::{
+    DatastoreStatus, Ineffective, NodeStatus, Problem, RefusedObject, Report, Versions,
+};

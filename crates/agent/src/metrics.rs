@@ -8,6 +8,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use tortie_sync::Remark;
+
+use crate::config::WithoutEffect;
 
 /// What the agent counts and measures.
 #[derive(Debug)]
@@ -45,6 +48,10 @@ pub struct Metrics {
     pub refused: Gauge,
     /// Parameters that are set to something that the agent does not do.
     pub parameters_without_effect: Gauge,
+    /// The same, one by one.
+    pub parameter_without_effect: Family<Vec<(String, String)>, Gauge>,
+    /// Objects that nobody acts on, by kind.
+    pub objects_without_effect: Family<Vec<(String, String)>, Gauge>,
 }
 
 impl Metrics {
@@ -69,6 +76,8 @@ impl Metrics {
             problems: Counter::default(),
             refused: Gauge::default(),
             parameters_without_effect: Gauge::default(),
+            parameter_without_effect: Family::default(),
+            objects_without_effect: Family::default(),
             registry: Registry::default(),
         };
         registry.register(
@@ -151,16 +160,42 @@ impl Metrics {
             "Parameters that are set to something that the agent does not do",
             metrics.parameters_without_effect.clone(),
         );
+        registry.register(
+            "tortie_parameter_without_effect",
+            "1 for each parameter that is set to something that the agent does not do",
+            metrics.parameter_without_effect.clone(),
+        );
+        registry.register(
+            "tortie_objects_without_effect",
+            "Objects of the datastore that nobody acts on, by kind",
+            metrics.objects_without_effect.clone(),
+        );
         Self {
             registry,
             ..metrics
         }
     }
 
-    /// So many parameters are set to something that the agent does not do.
-    pub(crate) fn set_without_effect(&self, count: usize) {
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
+    /// These parameters are set to something that the agent does not do.
+    pub(crate) fn set_parameters_without_effect(&self, parameters: &[WithoutEffect]) {
+        let count = i64::try_from(parameters.len()).unwrap_or(i64::MAX);
         self.parameters_without_effect.set(count);
+        let family = &self.parameter_without_effect;
+        family.clear();
+        for parameter in parameters {
+            let labels = vec![("parameter".to_owned(), parameter.name.to_owned())];
+            family.get_or_create(&labels).set(1);
+        }
+    }
+
+    /// Nobody acts on these objects.
+    pub(crate) fn set_objects_without_effect(&self, objects: &[Remark]) {
+        let family = &self.objects_without_effect;
+        family.clear();
+        for object in objects {
+            let labels = vec![("kind".to_owned(), object.kind.clone())];
+            family.get_or_create(&labels).inc();
+        }
     }
 
     /// All figures, as Prometheus reads them.

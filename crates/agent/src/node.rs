@@ -91,9 +91,11 @@ impl Node {
         let folder = options.status_folder.as_ref();
         let folder = folder.or(config.reporting.endpoint_status_folder.as_ref());
         tracing::info!(node = %hostname, dataplane = ?kind, "enforcing");
+        let dataplane = Dataplane::new(&rules_config, kind, drivers, hostname);
+        agent.report.set_dataplane(kind, dataplane.part());
         Ok(Self {
             kind,
-            dataplane: Dataplane::new(&rules_config, kind, drivers, hostname),
+            dataplane,
             engine: Engine::new(engine_config.clone()),
             engine_config,
             rules_config,
@@ -182,6 +184,16 @@ impl Node {
             Status::ResyncInProgress => 2,
             Status::InSync => 3,
         });
+        agent.report.set_sync(batch.status);
+        if let Some(invalid) = &batch.invalid {
+            agent.report.set_invalid(invalid);
+        }
+        if let Some(objects) = &batch.without_effect {
+            agent.metrics.set_objects_without_effect(objects);
+            for object in agent.report.set_objects_without_effect(objects) {
+                tracing::warn!("{object}");
+            }
+        }
         self.datastore.set_refusals(&batch.refusals);
         self.datastore.set_unprotected(&batch.unprotected);
         if batch.status == Status::InSync && self.datastore.set_read() {
@@ -232,8 +244,7 @@ impl Node {
         if is_reconfigured {
             let refused = last_good.refused().map(ToOwned::to_owned);
             agent.health.set(Part::Configuration, refused);
-            let without_effect = last_good.without_effect();
-            agent.metrics.set_without_effect(without_effect);
+            agent.tell_without_effect(last_good.without_effect());
             return self.reconfigure(agent, last_good.config());
         }
         Ok(None)

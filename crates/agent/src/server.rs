@@ -15,28 +15,24 @@ use crate::agent::Agent;
 use crate::config::Config;
 use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::node_status::Report;
 
-/// Serves `/liveness`, `/readiness` and, if wanted, `/metrics`, until it is dropped.
-pub async fn serve(
-    listener: TcpListener,
-    health: Option<Arc<Health>>,
-    metrics: Option<Arc<Metrics>>,
-) -> std::io::Result<()> {
-    let mut all = Router::new();
-    if let Some(health) = health {
-        let paths = Router::new()
-            .route("/liveness", get(liveness))
-            .route("/readiness", get(readiness))
-            .with_state(health);
-        all = all.merge(paths);
-    }
-    if let Some(metrics) = metrics {
-        let paths = Router::new()
-            .route("/metrics", get(figures))
-            .with_state(metrics);
-        all = all.merge(paths);
-    }
-    axum::serve(listener, all).await
+/// `/liveness`, `/readiness` and `/status`.
+fn health(agent: &Agent) -> Router {
+    let answers = Router::new()
+        .route("/liveness", get(liveness))
+        .route("/readiness", get(readiness))
+        .with_state(Arc::clone(agent.health()));
+    let status = Router::new()
+        .route("/status", get(status))
+        .with_state(Arc::clone(agent.report()));
+    answers.merge(status)
+}
+
+fn metrics(agent: &Agent) -> Router {
+    Router::new()
+        .route("/metrics", get(figures))
+        .with_state(Arc::clone(agent.metrics()))
 }
 
 /// Servers that run until this is dropped.
@@ -50,9 +46,8 @@ impl Servers {
         let mut servers = Self::default();
         let runtime = &agent.options.runtime;
         if config.health.enabled {
-            let health = Arc::clone(agent.health());
             let (host, port) = (config.health.host.clone(), config.health.port);
-            let task = runtime.spawn(run("health", host, port, Some(health), None));
+            let task = runtime.spawn(run("health", host, port, health(agent)));
             servers.0.push(task.abort_handle());
         }
         let wants_tls = [
@@ -65,15 +60,8 @@ impl Servers {
                 "metrics are not served: certificates are configured, and TLS is not there yet"
             );
         } else if config.metrics.enabled {
-            let metrics = Arc::clone(agent.metrics());
             let host = config.metrics.host.clone().unwrap_or_default();
-            let task = runtime.spawn(run(
-                "metrics",
-                host,
-                config.metrics.port,
-                None,
-                Some(metrics),
-            ));
+            let task = runtime.spawn(run("metrics", host, config.metrics.port, metrics(agent)));
             servers.0.push(task.abort_handle());
         }
         servers
@@ -88,15 +76,9 @@ impl Drop for Servers {
     }
 }
 
-async fn run(
-    what: &'static str,
-    host: String,
-    port: u16,
-    health: Option<Arc<Health>>,
-    metrics: Option<Arc<Metrics>>,
-) {
+async fn run(what: &'static str, host: String, port: u16, paths: Router) {
     let result = match listen(&host, port).await {
-        Ok(listener) => serve(listener, health, metrics).await,
+        Ok(listener) => axum::serve(listener, paths).await,
         Err(error) => Err(error),
     };
     if let Err(error) = result {
@@ -123,6 +105,12 @@ async fn liveness(State(health): State<Arc<Health>>) -> (StatusCode, String) {
 
 async fn readiness(State(health): State<Arc<Health>>) -> (StatusCode, String) {
     answer(health.readiness())
+}
+
+async fn status(State(report): State<Arc<Report>>) -> impl IntoResponse {
+    // A document of texts and numbers can always be written.
+    let text = serde_json::to_string_pretty(&report.status()).unwrap_or_default();
+    ([(header::CONTENT_TYPE, "application/json")], text + "\n")
 }
 
 fn answer(result: Result<(), String>) -> (StatusCode, String) {

@@ -128,6 +128,11 @@ impl Dataplane {
         refusals.collect()
     }
 
+    /// What it writes to, if it writes anything.
+    pub fn part(&self) -> Option<Part> {
+        self.sides.first().map(|side| side.driver.part())
+    }
+
     /// Whether it is time to try again what was refused.
     pub fn is_retry_due(&self) -> bool {
         let now = Instant::now();
@@ -219,8 +224,9 @@ impl Dataplane {
     /// applied.
     pub fn watch_others(&mut self) -> io::Result<()> {
         let own: Vec<u32> = self.sides.iter().filter_map(|s| s.driver.port()).collect();
-        let part = self.sides.first().map(|side| side.driver.part());
-        self.watch = part.map_or(Ok(None), |part| Watch::open(part, &own))?;
+        self.watch = self
+            .part()
+            .map_or(Ok(None), |part| Watch::open(part, &own))?;
         Ok(())
     }
 

@@ -74,6 +74,15 @@ impl Dataplane {
     }
 }
 
+impl fmt::Display for Dataplane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Iptables => "iptables",
+            Self::Nftables => "nftables",
+        })
+    }
+}
+
 // === impl Direction ===
 
 impl Direction {

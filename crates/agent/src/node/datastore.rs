@@ -6,8 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::health::{Health, Part};
-use crate::metrics::Metrics;
+use crate::agent::Agent;
+use crate::health::Part;
 
 /// How often it is said that the datastore is not ready.
 const REMINDER: Duration = Duration::from_mins(1);
@@ -57,10 +57,10 @@ impl Datastore {
     }
 
     /// Whether the kernel may be changed. Tells people if not.
-    pub(super) fn permits(&mut self, health: &Health, metrics: &Metrics) -> bool {
-        metrics
-            .datastore_ready
-            .set(i64::from(self.is_ready == Some(true)));
+    pub(super) fn permits(&mut self, agent: &Agent) -> bool {
+        let is_ready = self.is_ready == Some(true);
+        agent.metrics.datastore_ready.set(i64::from(is_ready));
+        agent.report.set_datastore_ready(is_ready);
         let (permits, mut problem) = match (self.is_read, self.is_ready) {
             (true, Some(true)) => (true, None),
             (true, Some(false)) => (
@@ -100,7 +100,7 @@ impl Datastore {
         if problem.is_none() {
             self.said = None;
         }
-        health.set(Part::Datastore, problem);
+        agent.health.set(Part::Datastore, problem);
         permits
     }
 }

@@ -40,7 +40,7 @@ impl Node {
         if self.todo.interfaces {
             self.list_interfaces();
         }
-        if !self.datastore.permits(&agent.health, &agent.metrics) {
+        if !self.datastore.permits(agent) {
             return;
         }
         if self.next_check.is_some_and(|at| at <= now) {
@@ -245,8 +245,10 @@ impl Node {
             .metrics
             .local_policies
             .set(number(world.policy_count()));
-        let refused = world.too_large().len() + self.dataplane.refused().len();
-        agent.metrics.refused.set(number(refused));
+        let mut refused = world.too_large();
+        refused.extend(self.dataplane.refused());
+        agent.metrics.refused.set(number(refused.len()));
+        agent.report.set_refused(refused);
         for version in ["4", "6"] {
             let labels = vec![("ip_version".to_owned(), version.to_owned())];
             agent

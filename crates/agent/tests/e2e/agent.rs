@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tortie_agent::{Agent, Error, Health, Metrics, Options, Stop};
+use tortie_agent::{Agent, Error, Health, Metrics, Options, Report, Stop};
 use tortie_store::Store;
 use tortie_testkit::net::Namespace;
 use tracing_subscriber::EnvFilter;
@@ -22,6 +22,7 @@ pub(crate) const READY: Duration = Duration::from_secs(40);
 pub(crate) struct RunningAgent {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) health: Arc<Health>,
+    pub(crate) report: Arc<Report>,
     stop: Stop,
     thread: Option<JoinHandle<Result<(), Error>>>,
 }
@@ -55,6 +56,7 @@ impl RunningAgent {
         let mut running = Self {
             metrics: Arc::clone(agent.metrics()),
             health: Arc::clone(agent.health()),
+            report: Arc::clone(agent.report()),
             stop: agent.stop(),
             thread: None,
         };

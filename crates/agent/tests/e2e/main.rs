@@ -26,3 +26,4 @@ mod recipes;
 mod refused;
 mod repair;
 mod sets;
+mod status;

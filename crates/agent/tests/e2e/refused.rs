@@ -50,6 +50,20 @@ fn check_a_set_that_is_too_large(plane: Plane) {
     let is_named = problem.contains("GlobalNetworkPolicy default.uses was refused and denies");
     assert!(is_named, "{problem}");
 
+    let status = agent.report.status();
+    let refused = |version| {
+        let mut refused = status.refused.iter();
+        refused.find(|one| one.ip_version == version).unwrap()
+    };
+    for version in [4, 6] {
+        let one = refused(version);
+        assert_eq!((&*one.what, &one.chain), ("IP set", &None), "{one:?}");
+        assert!(problem.contains(&one.name), "{one:?}");
+    }
+    assert_eq!(status.dataplane, "iptables");
+    assert!(!status.ready);
+    assert_eq!(status.problems[0].what, "data plane");
+
     // What comes later is enforced.
     put_policy(&setting, "later", "other", json!([]));
     let both = [
@@ -66,6 +80,7 @@ fn check_a_set_that_is_too_large(plane: Plane) {
     setting.await_flows(&repaired);
     eventually("none is refused", &0, || agent.metrics.refused.get());
     assert_eq!(agent.health.readiness(), Ok(()));
+    assert_eq!(agent.report.status().refused, []);
 }
 
 #[test]

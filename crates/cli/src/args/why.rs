@@ -14,6 +14,10 @@ Both sides must let a connection pass: the policies for egress of FROM and those
 datastore is asked. With -f the files are all there is: what plain manifests leave out (namespaces, the service account
 `default`, nodes, addresses) is filled in.
 
+Where the kernel denies whatever rules say, so does the answer: a policy that would need more than 20,000 rules in one chain
+(of the data plane that nftablesMode asks for, nftables if nothing does), and what the kernel of this machine refused, if the
+agent answers here (healthPort).
+
 Examples:
   tortie why shop/web shop/db --protocol TCP --port 5432
   tortie why 203.0.113.7 shop/web --protocol TCP --port 443 -o json
@@ -36,7 +40,7 @@ pub(crate) struct Why {
     pub(crate) from: Option<String>,
     /// Where the connection goes to.
     pub(crate) to: Option<String>,
-    /// Protocol: TCP, UDP, SCTP, ICMP, `ICMPv6`, `UDPLite` or a number.
+    /// Protocol: TCP, UDP, SCTP, ICMP, `ICMPv6`, `UDPLite`, AH or a number.
     #[arg(short, long, value_name = "NAME", requires = "from")]
     pub(crate) protocol: Option<String>,
     /// Port that the connection goes to.

@@ -71,7 +71,7 @@ async fn verify(args: &Verify, global: &Global) -> Result<ExitCode> {
 }
 
 fn show(node: &str, kind: Kind, drift: &[Drift], output: VerifyOutput) -> Result<()> {
-    let dataplane = enforced::name_of(kind);
+    let dataplane = kind.to_string();
     let mut out = std::io::stdout().lock();
     match output {
         VerifyOutput::Json => {

@@ -6,8 +6,10 @@ mod answers;
 mod batch;
 mod directory;
 mod flow;
+mod kernels;
 mod listing;
 mod load;
+mod local_agent;
 mod made_up;
 mod near;
 mod object;
@@ -96,13 +98,21 @@ fn write_answer(args: &Why, world: &World, out: &mut impl Write) -> Result<ExitC
     }
     let question = Question::from_args(args)?;
     let flow = question.flow(&world.directory)?;
-    let verdict = world.engine.judge().verdict(&flow);
+    let kernels = world.kernels();
+    let verdict = world.engine.judge_with(&kernels).verdict(&flow);
     match args.output {
         WhyOutput::Text => text::write(&question, &flow, &verdict, out)?,
         WhyOutput::Json => {
             serde_json::to_writer(&mut *out, &verdict)?;
             writeln!(out)?;
         }
+    }
+    if flow::has_authentication_header(&flow) {
+        writeln!(
+            anstream::stderr(),
+            "note: {}",
+            kernels.about_header(&verdict)
+        )?;
     }
     if let Some(service) = world.directory.service_at(flow.destination.address) {
         writeln!(

@@ -5,6 +5,7 @@ mod batch;
 mod datastore;
 mod files;
 mod hosts;
+mod kernels;
 mod listing;
 mod names;
 mod output;

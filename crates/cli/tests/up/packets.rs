@@ -33,10 +33,15 @@ struct Pod {
 
 impl Site {
     fn new() -> Self {
+        Self::with(Vec::new())
+    }
+
+    /// With these variables of the environment.
+    fn with(variables: Vec<(&'static str, String)>) -> Self {
         let node = node();
         let binary = Path::new(env!("CARGO_BIN_EXE_tortie"));
         let runtime = Runtime::new(node.namespace(), binary).unwrap();
-        let up = Up::everything(node.namespace());
+        let up = Up::on(node.namespace(), variables);
         Self { node, runtime, up }
     }
 
@@ -228,6 +233,55 @@ fn what_kubectl_applies_is_enforced_until_it_is_deleted() {
         again.contains("Nothing was running") && again.contains("nothing to remove"),
         "{again}"
     );
+}
+
+/// A set that is larger than `maxIpsetSize` is refused, and the policies that look into it deny.
+#[test]
+fn why_knows_what_the_kernel_of_its_machine_refused() {
+    let variables = [
+        ("FELIX_HEALTHENABLED", "true"),
+        ("FELIX_NFTABLESMODE", "Disabled"),
+        ("FELIX_IPTABLESBACKEND", "NFT"),
+        ("FELIX_MAXIPSETSIZE", "4"),
+    ];
+    let site = Site::with(
+        variables
+            .map(|(name, value)| (name, value.to_owned()))
+            .into(),
+    );
+    site.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}));
+    let [web, client] = ["web", "client"].map(|name| site.pod(name));
+    site.await_connection(&client, &web, true);
+    let list = |members: u8| {
+        let nets: Vec<String> = (0..members).map(|n| format!("172.30.{n}.0/24")).collect();
+        json!({
+            "apiVersion": "projectcalico.org/v3", "kind": "GlobalNetworkSet",
+            "metadata": {"name": "long", "labels": {"list": "long"}}, "spec": {"nets": nets},
+        })
+    };
+    site.apply(&list(5));
+    site.apply(&json!({
+        "apiVersion": "projectcalico.org/v3", "kind": "GlobalNetworkPolicy",
+        "metadata": {"name": "default.but-list"},
+        "spec": {
+            "selector": "role == 'web'", "types": ["Ingress"],
+            "ingress": [{"action": "Allow", "source": {"notSelector": "list == 'long'"}}],
+        },
+    }));
+    site.await_connection(&client, &web, false);
+    site.assert_explained(&client, &web, "Deny", "\"type\":\"refused\"");
+    let told = site
+        .up
+        .try_tortie(&["why", "shop/client", "shop/web"])
+        .stdout;
+    let line = format!(
+        "Deny by GlobalNetworkPolicy default.but-list in tier default, whatever its rules say: on node {NODE} the kernel \
+         refused IP set "
+    );
+    assert!(told.contains(&line), "{told}");
+    site.apply(&list(4));
+    site.await_connection(&client, &web, true);
+    site.assert_explained(&client, &web, "Allow", "default.but-list");
 }
 
 #[track_caller]

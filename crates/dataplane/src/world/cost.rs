@@ -58,18 +58,9 @@ impl World {
             }
         }
         let rules = policy.inbound_rules.iter().chain(&policy.outbound_rules);
-        let sets: HashSet<&SetId> = rules.flat_map(sets_of).collect();
+        let sets: HashSet<&SetId> = rules.flat_map(Rule::sets).collect();
         cost.sets = sets.len();
         cost.members = sets.iter().map(|set| self.sets.size(set)).sum();
         cost
     }
-}
-
-/// All sets that a rule refers to.
-pub(super) fn sets_of(rule: &Rule) -> impl Iterator<Item = &SetId> {
-    [&rule.src, &rule.dst].into_iter().flat_map(|side| {
-        let addresses = side.sets.iter().chain(&side.not_sets);
-        let ports = side.port_sets.iter().chain(&side.named_port_sets);
-        addresses.chain(ports).chain(&side.not_named_port_sets)
-    })
 }

@@ -7,7 +7,6 @@ use tortie_engine::message::{Rule, SetId};
 use tortie_rules::{IpVersion, Table, ip_set_name, networks_set_name};
 
 use super::World;
-use super::cost::sets_of;
 use crate::change::{Object, Owner};
 
 /// So many users of a set are named.
@@ -57,7 +56,7 @@ impl World {
         };
         let id = self.sets.ids().find(is_it)?;
         let looks_into = |rules: &[Rule]| {
-            let sets: HashSet<&SetId> = rules.iter().flat_map(sets_of).collect();
+            let sets: HashSet<&SetId> = rules.iter().flat_map(Rule::sets).collect();
             sets.contains(id)
         };
         let policies = self.policies.iter();

@@ -131,6 +131,17 @@ pub struct PortRange {
 
 // === impl Rule ===
 
+impl Rule {
+    /// All sets that it looks into.
+    pub fn sets(&self) -> impl Iterator<Item = &SetId> {
+        [&self.src, &self.dst].into_iter().flat_map(|side| {
+            let addresses = side.sets.iter().chain(&side.not_sets);
+            let ports = side.port_sets.iter().chain(&side.named_port_sets);
+            addresses.chain(ports).chain(&side.not_named_port_sets)
+        })
+    }
+}
+
 impl Serialize for Rule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

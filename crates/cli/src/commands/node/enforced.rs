@@ -132,14 +132,6 @@ pub(in crate::commands) fn interfaces(
     interfaces.context("the interfaces of this machine cannot be listed")
 }
 
-/// What a data plane is called.
-pub(in crate::commands) fn name_of(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Nftables => "nftables",
-        Kind::Iptables => "iptables",
-    }
-}
-
 /// The nodes that are known: those that are objects, and those that endpoints are on.
 pub(in crate::commands) fn nodes(updates: &[Update]) -> BTreeSet<&str> {
     let nodes = updates.iter().filter_map(|update| match update {

@@ -9,13 +9,12 @@ use tortie_rules::{Chain, Dataplane as Kind, IpVersion, Rule, iptables, nftables
 
 use super::members;
 use super::routes::Route;
-use crate::commands::node::enforced::name_of;
 
 /// All that a node has.
 #[derive(Debug, Serialize)]
 pub(super) struct Rendered<'a> {
     node: &'a str,
-    dataplane: &'static str,
+    dataplane: String,
     families: Vec<Family<'a>>,
     routes: Vec<Route>,
 }
@@ -94,7 +93,7 @@ impl<'a> Rendered<'a> {
         });
         Self {
             node,
-            dataplane: name_of(kind),
+            dataplane: kind.to_string(),
             families: families.collect(),
             routes,
         }

@@ -36,7 +36,8 @@ impl Answers {
     pub(in crate::commands) fn ask(&self, fields: &Map<String, Value>) -> Result<Answer> {
         let question = Question::from_json(fields)?;
         let flow = question.flow(&self.world.directory)?;
-        let verdict = self.world.engine.judge().verdict(&flow);
+        let kernels = self.world.kernels();
+        let verdict = self.world.engine.judge_with(&kernels).verdict(&flow);
         Ok(Answer {
             question,
             flow,

@@ -46,7 +46,8 @@ pub(super) fn run(
     out: &mut impl Write,
 ) -> Result<Summary> {
     let start = Instant::now();
-    let mut judge = world.engine.judge();
+    let kernels = world.kernels();
+    let mut judge = world.engine.judge_with(&kernels);
     let mut summary = Summary::default();
     let mut line = String::new();
     let mut number = 0;

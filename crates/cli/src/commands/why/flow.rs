@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 use tortie_api::scalar::Protocol;
 use tortie_engine::input::Icmp;
+use tortie_engine::message::AUTHENTICATION_HEADER;
 use tortie_engine::verdict::Flow;
 
 use super::directory::Directory;
@@ -40,6 +41,9 @@ const FIELDS: [&str; 8] = [
 
 /// The names of protocols.
 const PROTOCOLS: [&str; 6] = ["TCP", "UDP", "SCTP", "ICMP", "ICMPv6", "UDPLite"];
+
+/// What people call the authentication header, which Calico has no name for.
+const HEADER: &str = "AH";
 
 /// UDP-Lite has ports, although no rule can match them.
 const UDP_LITE: u8 = 136;
@@ -210,8 +214,17 @@ impl Question {
     }
 }
 
+/// Whether a packet has an authentication header in IPv6.
+pub(super) fn has_authentication_header(flow: &Flow) -> bool {
+    let protocol = flow.protocol.as_ref().and_then(Protocol::number);
+    flow.destination.address.is_ipv6() && protocol == Some(AUTHENTICATION_HEADER)
+}
+
 /// Reads a protocol; names may be in any case.
 fn protocol(text: &str) -> Result<Protocol> {
+    if text.eq_ignore_ascii_case(HEADER) {
+        return Ok(Protocol::Number(AUTHENTICATION_HEADER));
+    }
     let name = PROTOCOLS
         .into_iter()
         .find(|name| name.eq_ignore_ascii_case(text));
@@ -220,7 +233,7 @@ fn protocol(text: &str) -> Result<Protocol> {
         _ => {
             let near = nearest(text, PROTOCOLS.into_iter());
             bail!(
-                "`{text}` is not a protocol: it must be {} or a number from 1 to 255{}",
+                "`{text}` is not a protocol: it must be {}, {HEADER} or a number from 1 to 255{}",
                 PROTOCOLS.join(", "),
                 did_you_mean(&near)
             )

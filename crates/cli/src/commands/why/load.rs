@@ -102,7 +102,9 @@ pub(super) async fn from_datastore(
         count += services(cluster, &mut builder).await?;
         count += host_pods(cluster, &mut builder).await?;
     }
-    Ok((builder.build(false)?, count))
+    let mut world = builder.build(false)?;
+    world.ask_local_agent().await;
+    Ok((world, count))
 }
 
 /// Makes a world of the resources of a datastore that is open already.

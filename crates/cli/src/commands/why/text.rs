@@ -189,6 +189,8 @@ fn write_trace(direction: &str, asked: &str, side: &Side, out: &mut impl Write) 
             Step::Profile(profile) => {
                 let missing = if profile.missing {
                     ": does not exist, and so denies everything"
+                } else if profile.denial.is_some() {
+                    ": denies, whatever its rules say"
                 } else {
                     ""
                 };
@@ -218,7 +220,9 @@ fn write_policy(policy: &PolicyStep, out: &mut impl Write) -> Result<()> {
     } else {
         ""
     };
-    let none = if policy.rules.is_empty() {
+    let none = if policy.denial.is_some() {
+        ": denies, whatever its rules say"
+    } else if policy.rules.is_empty() {
         ": no rules"
     } else {
         ""

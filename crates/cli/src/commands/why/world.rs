@@ -3,15 +3,19 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::Result;
+use tortie_agent::NodeStatus;
+use tortie_agent::config::{self as parameters, Sources, from_environment, resolve};
 use tortie_api::k8s::{ProfileOwner, default_allow_profile};
 use tortie_api::tier::{BUILT_IN, TierSpec};
 use tortie_api::{Resource, Tier};
 use tortie_engine::convert::{Converter, ObjectProblem};
 use tortie_engine::input::{Update, WorkloadEndpointKey};
 use tortie_engine::record::Event;
-use tortie_engine::{Config, Engine, Scope};
+use tortie_engine::{Config, Engine, Message, Scope};
 
 use super::directory::{Directory, Notes};
+use super::kernels::Kernels;
+use super::local_agent;
 use super::made_up::MadeUp;
 use super::object::{HostPod, Object, PodObject, bare_namespace, bare_service_account};
 use super::recording::Recording;
@@ -23,6 +27,10 @@ const SHOWN: usize = 5;
 pub(super) struct World {
     pub(super) engine: Engine,
     pub(super) directory: Directory,
+    /// The parameters of agents that have none of their own.
+    config: parameters::Config,
+    /// What the agent of this machine says, if it was asked and answered.
+    local: Option<NodeStatus>,
 }
 
 /// Takes what there is, and makes a world of it.
@@ -100,14 +108,41 @@ impl Builder {
             recording,
         } = listener;
         engine.on_in_sync();
-        engine.flush_to(&mut |_| {});
+        let mut sources = Sources {
+            environment: from_environment(std::env::vars_os()),
+            ..Sources::default()
+        };
+        engine.flush_to(&mut |message| {
+            if let Message::ConfigUpdate(update) = message {
+                sources.set_datastore(update);
+            }
+        });
         if let Some(mut recording) = recording {
             recording.write(&Event::InSync);
             recording.write(&Event::Flush);
             recording.finish()?;
         }
         let directory = notes.close(with_made_up.then_some(&mut made_up));
-        Ok(World { engine, directory })
+        Ok(World {
+            engine,
+            directory,
+            config: resolve(&sources).config,
+            local: None,
+        })
+    }
+}
+
+// === impl World ===
+
+impl World {
+    /// Asks the agent of this machine, which knows what its kernel refused.
+    pub(super) async fn ask_local_agent(&mut self) {
+        self.local = local_agent::ask(&self.config).await;
+    }
+
+    /// What is known of the kernels of its nodes.
+    pub(super) fn kernels(&self) -> Kernels<'_> {
+        Kernels::new(&self.engine, &self.config, self.local.clone())
     }
 }
 

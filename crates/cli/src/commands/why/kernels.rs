@@ -1,0 +1,250 @@
+//! How the kernels of nodes enforce, as far as that is known.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tortie_agent::config::{Config, IptablesBackend, NftablesMode};
+use tortie_agent::{NodeStatus, RefusedObject, rules_config};
+use tortie_api::names::PolicyId;
+use tortie_dataplane::Owner;
+use tortie_engine::Engine;
+use tortie_engine::message::{Encapsulation, Policy, Profile, Rule, SetId};
+use tortie_engine::verdict::{Denial, EndpointKey, Kernel, Place, Verdict};
+use tortie_rules::{
+    Chain, Dataplane, Direction, EndpointChain, IpVersion, MAX_POLICY_RULES, Renderer, SetLayout,
+    Table, behind_header_chain_name, endpoint_chain_name, policy_chain_name, profile_chain_name,
+};
+
+/// What is known of the kernels of all nodes.
+pub(super) struct Kernels<'a> {
+    engine: &'a Engine,
+    /// What nodes have whose agent was not asked.
+    usual: Plane,
+    /// The node whose agent answers on this machine.
+    local: Option<(NodeStatus, Plane)>,
+}
+
+/// A data plane.
+struct Plane {
+    kind: Dataplane,
+    hides_behind_header: bool,
+    renderers: [Renderer; 2],
+    /// The chains that would be too large, with their rules, of each policy or profile and IP version that was asked.
+    too_large: RefCell<HashMap<(String, bool), Arc<[(Arc<str>, usize)]>>>,
+}
+
+impl<'a> Kernels<'a> {
+    /// Kernels of agents with this configuration; with what the agent of this machine says, if it answers.
+    pub(super) fn new(engine: &'a Engine, config: &Config, local: Option<NodeStatus>) -> Self {
+        let tables = &config.tables;
+        let kind = match tables.nftables_mode {
+            NftablesMode::Disabled => Dataplane::Iptables,
+            NftablesMode::Enabled | NftablesMode::Auto => Dataplane::Nftables,
+        };
+        let is_legacy = tables.iptables_backend == IptablesBackend::Legacy;
+        let local = local.and_then(|status| {
+            let kinds = [Dataplane::Nftables, Dataplane::Iptables];
+            let mut kinds = kinds.into_iter();
+            let kind = kinds.find(|kind| kind.to_string() == status.dataplane)?;
+            let is_legacy = status.iptables_backend.as_deref() == Some("legacy");
+            let plane = Plane::new(config, kind, is_legacy);
+            Some((status, plane))
+        });
+        Self {
+            engine,
+            usual: Plane::new(config, kind, is_legacy),
+            local,
+        }
+    }
+
+    /// What is to be known about packets with an authentication header in IPv6.
+    pub(super) fn about_header(&self, verdict: &Verdict) -> &'static str {
+        let sides = [&verdict.egress, &verdict.ingress];
+        let mut endpoints = sides.into_iter().filter_map(|side| side.endpoint.as_ref());
+        if endpoints.any(|endpoint| !self.hides_behind_header(endpoint.node())) {
+            return "legacy iptables looks through an authentication header of IPv6; ask for the protocol behind it";
+        }
+        "rules cannot look behind an authentication header of IPv6: those for other protocols, ports or types of ICMP deny if \
+         they deny or pass on, and do not match if they allow"
+    }
+
+    fn plane(&self, node: &str) -> &Plane {
+        let local = self.local.as_ref();
+        let local = local.filter(|(status, _)| status.node == node);
+        local.map_or(&self.usual, |(_, plane)| plane)
+    }
+
+    /// Why a chain denies all packets, if it does. `render` makes all chains of its owner.
+    fn denial(
+        &self,
+        place: &Place<'_>,
+        (owner, chain): (String, String),
+        rules: &[Rule],
+        render: &dyn Fn(&Renderer, &dyn Fn(&SetId) -> SetLayout) -> Vec<Chain>,
+    ) -> Option<Denial> {
+        let plane = self.plane(place.node);
+        let mut chains = vec![chain];
+        if place.is_opaque {
+            chains.push(behind_header_chain_name(&chains[0], plane.kind));
+        }
+        let too_large = plane.too_large(self.engine, place.is_ipv4, owner, render);
+        let mut too_large = too_large.iter();
+        if let Some((_, rules)) = too_large.find(|(name, _)| chains.iter().any(|c| **c == **name)) {
+            return Some(Denial::TooManyRules {
+                rules: *rules,
+                limit: MAX_POLICY_RULES,
+                dataplane: plane.kind.to_string(),
+            });
+        }
+        self.refusal(place, |refused| match &refused.chain {
+            Some(chain) => chains.contains(chain),
+            None => {
+                let mut sets = rules.iter().flat_map(Rule::sets);
+                refused.what == Owner::SET && sets.any(|set| set.as_str() == refused.name)
+            }
+        })
+    }
+
+    /// What the kernel of the node refused, of those that are meant.
+    fn refusal(
+        &self,
+        place: &Place<'_>,
+        is_meant: impl Fn(&RefusedObject) -> bool,
+    ) -> Option<Denial> {
+        let local = self.local.as_ref();
+        let (status, _) = local.filter(|(status, _)| status.node == place.node)?;
+        let version = if place.is_ipv4 { 4 } else { 6 };
+        let mut refused = status.refused.iter();
+        let refused = refused.find(|one| one.ip_version == version && is_meant(one))?;
+        Some(Denial::Refused {
+            node: status.node.clone(),
+            object: format!("{} {}", refused.what, refused.name),
+            reason: refused.reason.clone(),
+        })
+    }
+}
+
+impl Kernel for Kernels<'_> {
+    fn denial_of_policy(
+        &self,
+        place: &Place<'_>,
+        id: &PolicyId,
+        policy: &Policy,
+    ) -> Option<Denial> {
+        let plane = self.plane(place.node);
+        let chain = policy_chain_name(id, direction(place), plane.kind);
+        let rules = if place.is_ingress {
+            &policy.inbound_rules
+        } else {
+            &policy.outbound_rules
+        };
+        let table = if policy.untracked {
+            Table::Raw
+        } else if policy.pre_dnat {
+            Table::Mangle
+        } else {
+            Table::Filter
+        };
+        self.denial(
+            place,
+            (id.full_name(), chain),
+            rules,
+            &|renderer, layouts| renderer.policy_chains(table, id, policy, layouts),
+        )
+    }
+
+    fn denial_of_profile(
+        &self,
+        place: &Place<'_>,
+        name: &str,
+        profile: &Profile,
+    ) -> Option<Denial> {
+        let plane = self.plane(place.node);
+        let chain = profile_chain_name(name, direction(place), plane.kind);
+        let rules = if place.is_ingress {
+            &profile.inbound_rules
+        } else {
+            &profile.outbound_rules
+        };
+        let owner = format!("Profile {name}");
+        self.denial(place, (owner, chain), rules, &|renderer, layouts| {
+            renderer.profile_chains(Table::Filter, name, profile, layouts)
+        })
+    }
+
+    fn denial_of_endpoint(
+        &self,
+        place: &Place<'_>,
+        endpoint: &EndpointKey,
+        interface: &str,
+    ) -> Option<Denial> {
+        let kind = self.plane(place.node).kind;
+        self.refusal(place, |refused| match endpoint {
+            EndpointKey::Workload(_) => {
+                let chain = if place.is_ingress {
+                    EndpointChain::ToWorkload
+                } else {
+                    EndpointChain::FromWorkload
+                };
+                let chain = endpoint_chain_name(chain, interface, kind);
+                refused.chain.as_deref() == Some(&*chain)
+            }
+            // Its interface may be known to the agent alone.
+            EndpointKey::Host(key) => refused.what == "HostEndpoint" && refused.name == key.name,
+        })
+    }
+
+    fn hides_behind_header(&self, node: &str) -> bool {
+        self.plane(node).hides_behind_header
+    }
+}
+
+impl Plane {
+    fn new(config: &Config, kind: Dataplane, is_legacy: bool) -> Self {
+        let rules = rules_config(config, kind, Encapsulation::default()).unwrap_or_default();
+        let rules = Arc::new(rules);
+        let hides_behind_header = kind == Dataplane::Nftables || !is_legacy;
+        let renderer = |version| {
+            let mut renderer = Renderer::new(Arc::clone(&rules), kind, version);
+            if hides_behind_header {
+                renderer.hide_behind_header();
+            }
+            renderer
+        };
+        Self {
+            kind,
+            hides_behind_header,
+            renderers: [IpVersion::V4, IpVersion::V6].map(renderer),
+            too_large: RefCell::default(),
+        }
+    }
+
+    fn too_large(
+        &self,
+        engine: &Engine,
+        is_ipv4: bool,
+        owner: String,
+        render: &dyn Fn(&Renderer, &dyn Fn(&SetId) -> SetLayout) -> Vec<Chain>,
+    ) -> Arc<[(Arc<str>, usize)]> {
+        let mut known = self.too_large.borrow_mut();
+        let too_large = known.entry((owner, is_ipv4)).or_insert_with(|| {
+            let renderer = &self.renderers[usize::from(!is_ipv4)];
+            let layouts = |set: &SetId| SetLayout {
+                networks: engine.has_networks(set, is_ipv4),
+            };
+            let chains = render(renderer, &layouts).into_iter();
+            let large = chains.filter(|chain| chain.rules.len() > MAX_POLICY_RULES);
+            large.map(|chain| (chain.name, chain.rules.len())).collect()
+        });
+        Arc::clone(too_large)
+    }
+}
+
+fn direction(place: &Place<'_>) -> Direction {
+    if place.is_ingress {
+        Direction::Ingress
+    } else {
+        Direction::Egress
+    }
+}
