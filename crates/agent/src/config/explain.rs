@@ -1,6 +1,6 @@
 //! The configuration as told to people.
 
-use super::resolve::Resolved;
+use super::resolve::{Resolved, Setting};
 use super::source::Origin;
 
 /// What a datastore says of itself, and nobody sets.
@@ -8,6 +8,17 @@ const FACTS: [&str; 2] = ["ClusterGUID", "CalicoVersion"];
 
 /// What is the case whatever is set; a node's start sets it.
 const DONE: [(&str, &str); 1] = [("ReportingIntervalSecs", "0")];
+
+/// Where the datastore is. Who starts the agent reads that in the environment, and opens it.
+const STARTED_WITH: [&str; 7] = [
+    "DatastoreType",
+    "EtcdAddr",
+    "EtcdScheme",
+    "EtcdKeyFile",
+    "EtcdCertFile",
+    "EtcdCaFile",
+    "EtcdEndpoints",
+];
 
 /// One parameter, its value and where that came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +56,7 @@ pub fn without_effect(resolved: &Resolved) -> Vec<WithoutEffect> {
         !setting.parameter.acted_on
             && !FACTS.contains(&setting.parameter.name)
             && !DONE.contains(&(setting.parameter.name, setting.text.as_str()))
+            && !is_started_with(setting)
             && setting.origin != Origin::Default
             && setting.value != setting.parameter.default_value()
     });
@@ -52,41 +64,13 @@ pub fn without_effect(resolved: &Resolved) -> Vec<WithoutEffect> {
         name: setting.parameter.name,
         value: setting.text.clone(),
         origin: setting.origin,
-        consequence: consequence(setting.parameter.name),
+        consequence: setting.parameter.consequence,
     })
     .collect()
 }
 
-/// What is the case where a parameter has no effect.
-fn consequence(name: &str) -> &'static str {
-    const BY_PREFIX: [(&str, &str); 6] = [
-        ("Wireguard", "nothing is encrypted"),
-        (
-            "BPF",
-            "packets go through nftables or iptables, not through BPF programs",
-        ),
-        (
-            "XDP",
-            "packets are denied by nftables or iptables, not by XDP",
-        ),
-        (
-            "GenericXDP",
-            "packets are denied by nftables or iptables, not by XDP",
-        ),
-        ("FlowLogs", "no flow logs are written"),
-        (
-            "Log",
-            "the log goes to stderr, as much of it as --log-level says",
-        ),
-    ];
-    let found = BY_PREFIX.iter().find(|(prefix, _)| {
-        name.get(..prefix.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-    });
-    found.map_or(
-        "the agent goes on as if it were not set",
-        |(_, consequence)| consequence,
-    )
+fn is_started_with(setting: &Setting) -> bool {
+    setting.origin == Origin::Environment && STARTED_WITH.contains(&setting.parameter.name)
 }
 
 impl std::fmt::Display for WithoutEffect {

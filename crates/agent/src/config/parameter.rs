@@ -26,6 +26,8 @@ pub struct Parameter {
     pub fatal: bool,
     /// Whether the agent does something with it.
     pub acted_on: bool,
+    /// What is the case instead where the agent does nothing with it; else empty.
+    pub consequence: &'static str,
     /// What it is for, in a few words.
     pub meaning: &'static str,
 }
@@ -122,6 +124,7 @@ impl Parameter {
             required: false,
             fatal: false,
             acted_on: false,
+            consequence: "",
             meaning,
         }
     }
@@ -143,6 +146,12 @@ impl Parameter {
 
     pub(super) const fn acted_on(mut self) -> Self {
         self.acted_on = true;
+        self
+    }
+
+    /// Nothing is done with it, and this is the case whatever it says.
+    pub(super) const fn ignored(mut self, consequence: &'static str) -> Self {
+        self.consequence = consequence;
         self
     }
 

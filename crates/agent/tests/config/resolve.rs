@@ -260,7 +260,8 @@ fn what_is_set_and_not_acted_on_is_told_with_what_follows() {
         // As it would be anyway, and one that is acted on.
         (Origin::Global, "WireguardListeningPort", "51820"),
         (Origin::Global, "WireguardEnabled", "true"),
-        // What nobody sets, and what is so anyway.
+        // What the agent was started with, what nobody sets, and what is so anyway.
+        (Origin::Environment, "DatastoreType", "kubernetes"),
         (Origin::Global, "ReportingIntervalSecs", "0"),
         (
             Origin::Global,
@@ -277,11 +278,14 @@ fn what_is_set_and_not_acted_on_is_told_with_what_follows() {
     };
     assert!(
         wireguard.starts_with("WireguardMTU: `1400` (")
-            && wireguard.ends_with("nothing is encrypted"),
+            && wireguard.ends_with(
+                "nothing is encrypted: there is no WireGuard device that could have this MTU"
+            ),
         "{wireguard}"
     );
     assert!(
-        bpf.starts_with("BPFEnabled: `true` (") && bpf.contains("not through BPF programs"),
+        bpf.starts_with("BPFEnabled: `true` (")
+            && bpf.ends_with("BPF programs are not loaded: nftables or iptables enforces"),
         "{bpf}"
     );
 }

@@ -164,6 +164,14 @@ fn another_value(parameter: &Parameter) -> String {
 }
 
 #[test]
+fn who_sets_what_is_not_acted_on_is_told_what_follows() {
+    for parameter in parameters() {
+        let is_told = !parameter.consequence.is_empty();
+        assert_eq!(is_told, !parameter.acted_on, "{}", parameter.name);
+    }
+}
+
+#[test]
 fn the_configuration_has_what_is_acted_on_and_nothing_else() {
     let before = defaults();
     for parameter in parameters() {

@@ -69,13 +69,15 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Text,
         "",
         "hardware address of this node's VXLAN device",
-    ),
+    )
+    .ignored("the VXLAN device has the hardware address that its Node says, or that follows from the Node's name"),
     Parameter::new(
         "VXLANTunnelMACAddrV6",
         Kind::Text,
         "",
         "hardware address of this node's IPv6 VXLAN device",
-    ),
+    )
+    .ignored("the IPv6 VXLAN device has the hardware address that its Node says, or that follows from the Node's name"),
     Parameter::new(
         "IpInIpEnabled",
         Kind::Bool,
@@ -133,61 +135,71 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::ANY_INT,
         "51820",
         "UDP port of WireGuard",
-    ),
+    )
+    .ignored("nothing is encrypted: there is no WireGuard device that listens on this port"),
     Parameter::new(
         "WireguardListeningPortV6",
         Kind::ANY_INT,
         "51821",
         "UDP port of WireGuard for IPv6",
-    ),
+    )
+    .ignored("nothing is encrypted: there is no WireGuard device that listens on this port"),
     Parameter::new(
         "WireguardRoutingRulePriority",
         Kind::ANY_INT,
         "99",
         "priority of the routing rule for WireGuard",
-    ),
+    )
+    .ignored("nothing is encrypted: there is no WireGuard device, and no routing rule for one"),
     Parameter::new(
         "WireguardInterfaceName",
         Kind::InterfaceName,
         "wireguard.cali",
         "name of the WireGuard device",
     )
-    .required(),
+    .required()
+    .ignored("nothing is encrypted: there is no WireGuard device of this name"),
     Parameter::new(
         "WireguardInterfaceNameV6",
         Kind::InterfaceName,
         "wg-v6.cali",
         "name of the IPv6 WireGuard device",
     )
-    .required(),
+    .required()
+    .ignored("nothing is encrypted: there is no WireGuard device of this name"),
     Parameter::new(
         "WireguardMTU",
         Kind::ANY_INT,
         "0",
         "MTU of the WireGuard device; 0 to find it out",
-    ),
+    )
+    .ignored("nothing is encrypted: there is no WireGuard device that could have this MTU"),
     Parameter::new(
         "WireguardMTUV6",
         Kind::ANY_INT,
         "0",
         "MTU of the IPv6 WireGuard device; 0 to find it out",
-    ),
+    )
+    .ignored("nothing is encrypted: there is no WireGuard device that could have this MTU"),
     Parameter::new(
         "WireguardHostEncryptionEnabled",
         Kind::Bool,
         "false",
         "whether to encrypt the hosts' own traffic, too",
-    ),
+    )
+    .ignored("traffic of hosts is not encrypted, nor is any other"),
     Parameter::new(
         "WireguardPersistentKeepAlive",
         Kind::Seconds,
         "0",
         "time between WireGuard keep-alive packets; 0 for none",
-    ),
+    )
+    .ignored("nothing is encrypted: there is no WireGuard device that sends keep-alive packets"),
     Parameter::new(
         "WireguardThreadingEnabled",
         Kind::Bool,
         "false",
         "whether WireGuard may decrypt on several cores",
-    ),
+    )
+    .ignored("nothing is encrypted: there is no WireGuard device that could use several cores"),
 ];

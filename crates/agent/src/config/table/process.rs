@@ -10,31 +10,36 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         "/var/log/calico/felix.log",
         "file that logs go to; `none` for no file",
     )
-    .fatal(),
+    .fatal()
+    .ignored("no log file is written: the log goes to stderr"),
     Parameter::new(
         "LogSeverityFile",
         Kind::OneOf(LogSeverity::OPTIONS),
         "INFO",
         "least severity that goes to the log file",
-    ),
+    )
+    .ignored("no log file is written, of any severity: the log goes to stderr"),
     Parameter::new(
         "LogSeverityScreen",
         Kind::OneOf(LogSeverity::OPTIONS),
         "INFO",
         "least severity that goes to standard output",
-    ),
+    )
+    .ignored("as much is logged to stderr as --log-level says"),
     Parameter::new(
         "LogSeveritySys",
         Kind::OneOf(LogSeverity::OPTIONS),
         "INFO",
         "least severity that goes to syslog",
-    ),
+    )
+    .ignored("nothing goes to syslog: the log goes to stderr"),
     Parameter::new(
         "LogDebugFilenameRegex",
         Kind::Regex,
         "",
         "source files whose debug logs are kept",
-    ),
+    )
+    .ignored("no debug logs are kept by source file: --log-level says what is logged"),
     Parameter::new(
         "HealthEnabled",
         Kind::Bool,
@@ -64,7 +69,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Timeouts,
         "",
         "time after which a silent component counts as hung, by component",
-    ),
+    )
+    .ignored("/liveness fails after 90 seconds without a round of the loop, for all components"),
     Parameter::new(
         "PrometheusMetricsEnabled",
         Kind::Bool,
@@ -94,19 +100,22 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Bool,
         "true",
         "whether metrics tell about the Go runtime",
-    ),
+    )
+    .ignored("there are no figures about Go: nothing here is written in it"),
     Parameter::new(
         "PrometheusProcessMetricsEnabled",
         Kind::Bool,
         "true",
         "whether metrics tell about the process: time, memory, open files",
-    ),
+    )
+    .ignored("there are no figures about the process itself"),
     Parameter::new(
         "PrometheusWireGuardMetricsEnabled",
         Kind::Bool,
         "true",
         "whether metrics tell about WireGuard",
-    ),
+    )
+    .ignored("there are no figures about WireGuard"),
     Parameter::new(
         "PrometheusMetricsCAFile",
         Kind::Text,
@@ -140,25 +149,29 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Seconds,
         "30",
         "time between reports that this node is alive; 0 for none",
-    ),
+    )
+    .ignored("the datastore is not told that this node is alive"),
     Parameter::new(
         "ReportingTTLSecs",
         Kind::Seconds,
         "90",
         "time after which such a report is no longer valid",
-    ),
+    )
+    .ignored("the datastore is not told that this node is alive, for any time"),
     Parameter::new(
         "EndpointReportingEnabled",
         Kind::Bool,
         "false",
         "whether to report the status of endpoints to the datastore",
-    ),
+    )
+    .ignored("the status of endpoints is not written to the datastore"),
     Parameter::new(
         "EndpointReportingDelaySecs",
         Kind::Seconds,
         "1",
         "least time between reports about endpoints",
-    ),
+    )
+    .ignored("the status of endpoints is not written to the datastore, at any pace"),
     Parameter::new(
         "EndpointStatusPathPrefix",
         Kind::Path,
@@ -171,31 +184,36 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Bool,
         "true",
         "whether to send the version and size of the cluster to its makers",
-    ),
+    )
+    .ignored("no usage is reported to anybody"),
     Parameter::new(
         "UsageReportingInitialDelaySecs",
         Kind::Seconds,
         "300",
         "time before the first usage report",
-    ),
+    )
+    .ignored("no usage is reported to anybody, at any time"),
     Parameter::new(
         "UsageReportingIntervalSecs",
         Kind::Seconds,
         "86400",
         "time between usage reports",
-    ),
+    )
+    .ignored("no usage is reported to anybody, at any pace"),
     Parameter::new(
         "FeatureDetectOverride",
         Kind::Pairs,
         "",
         "what the kernel can do, instead of finding it out",
-    ),
+    )
+    .ignored("what the kernel can do is found out, not taken from here"),
     Parameter::new(
         "FeatureGates",
         Kind::Pairs,
         "",
         "experimental features to switch on or off",
-    ),
+    )
+    .ignored("no experimental feature is switched on or off"),
     Parameter::new(
         "GoGCThreshold",
         Kind::Int {
@@ -204,7 +222,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "40",
         "share of garbage at which Go collects it",
-    ),
+    )
+    .ignored("there is no garbage collector to tune"),
     Parameter::new(
         "GoMemoryLimitMB",
         Kind::Int {
@@ -213,7 +232,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "-1",
         "memory that Go tries to stay below",
-    ),
+    )
+    .ignored("memory is not limited by the agent itself"),
     Parameter::new(
         "GoMaxProcs",
         Kind::Int {
@@ -222,61 +242,71 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "-1",
         "number of threads that run Go code",
-    ),
+    )
+    .ignored("the agent's threads are as many as it needs, not as many as this says"),
     Parameter::new(
         "DebugMemoryProfilePath",
         Kind::Path,
         "",
         "file that a profile of memory is written to on SIGUSR1",
-    ),
+    )
+    .ignored("no profile of memory is written on SIGUSR1"),
     Parameter::new(
         "DebugCPUProfilePath",
         Kind::Path,
         "/tmp/felix-cpu-<timestamp>.pprof",
         "file that a profile of time is written to on SIGUSR2",
-    ),
+    )
+    .ignored("no profile of time is written on SIGUSR2"),
     Parameter::new(
         "DebugDisableLogDropping",
         Kind::Bool,
         "false",
         "whether to wait rather than drop logs when they come too fast",
-    ),
+    )
+    .ignored("no log lines are dropped, whatever is set"),
     Parameter::new(
         "DebugSimulateCalcGraphHangAfter",
         Kind::Seconds,
         "0",
         "time after which the policy engine pretends to hang",
-    ),
+    )
+    .ignored("the policy engine does not pretend to hang"),
     Parameter::new(
         "DebugSimulateDataplaneHangAfter",
         Kind::Seconds,
         "0",
         "time after which the data plane pretends to hang",
-    ),
+    )
+    .ignored("the data plane does not pretend to hang"),
     Parameter::new(
         "DebugSimulateDataplaneApplyDelay",
         Kind::Seconds,
         "0",
         "time that each change to the data plane is held up",
-    ),
+    )
+    .ignored("changes to the kernel are not held up"),
     Parameter::new(
         "DebugPanicAfter",
         Kind::Seconds,
         "0",
         "time after which the process crashes on purpose",
-    ),
+    )
+    .ignored("the process does not crash on purpose"),
     Parameter::new(
         "DebugSimulateDataRace",
         Kind::Bool,
         "false",
         "whether to race on purpose",
-    ),
+    )
+    .ignored("nothing races on purpose"),
     Parameter::new(
         "DebugHost",
         Kind::HostAddress,
         "localhost",
         "address of the debug server",
-    ),
+    )
+    .ignored("there is no debug server on this address"),
     Parameter::new(
         "DebugPort",
         Kind::Int {
@@ -285,12 +315,14 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         },
         "",
         "port of the debug server; 0 for none",
-    ),
+    )
+    .ignored("there is no debug server on this port"),
     Parameter::new(
         "DebugBPFCgroupV2",
         Kind::Text,
         "",
         "cgroup that connect-time load balancing is attached to",
     )
-    .local_only(),
+    .local_only()
+    .ignored("BPF programs are not loaded: nothing is attached to this cgroup"),
 ];

@@ -19,13 +19,15 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::OneOf(FlowTableOffload::OPTIONS),
         "Disabled",
         "which established flows skip the rules through a flow table",
-    ),
+    )
+    .ignored("all packets pass the rules: no flow table is made"),
     Parameter::new(
         "NFTablesFlowTableDataIfacePattern",
         Kind::Regex,
         "",
         "which interfaces of the host take part in the flow table",
-    ),
+    )
+    .ignored("no interface takes part in a flow table: none is made"),
     Parameter::new(
         "IptablesBackend",
         Kind::OneOf(IptablesBackend::OPTIONS),
@@ -142,7 +144,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         Kind::Seconds,
         "5",
         "time after a write until iptables is read back; 0 for never",
-    ),
+    )
+    .ignored("iptables is read back at the refresh interval, not after each write"),
     Parameter::new(
         "IptablesLockProbeIntervalMillis",
         Kind::Millis,
@@ -296,35 +299,41 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         "",
         "OpenStack region that this node belongs to",
     )
-    .fatal(),
+    .fatal()
+    .ignored("endpoints are looked for without a region"),
     Parameter::new(
         "SidecarAccelerationEnabled",
         Kind::Bool,
         "false",
         "whether connections to sidecars skip the network stack",
-    ),
+    )
+    .ignored("connections to sidecars pass the whole network stack"),
     Parameter::new(
         "XDPEnabled",
         Kind::Bool,
         "true",
         "whether denied packets are dropped by XDP, with iptables",
-    ),
+    )
+    .ignored("XDP drops nothing: nftables or iptables denies"),
     Parameter::new(
         "GenericXDPEnabled",
         Kind::Bool,
         "false",
         "whether XDP may run without support of the network card",
-    ),
+    )
+    .ignored("XDP drops nothing, with or without support of the network card: nftables or iptables denies"),
     Parameter::new(
         "XDPRefreshInterval",
         Kind::Seconds,
         "90",
         "time between checks that XDP state is still right",
-    ),
+    )
+    .ignored("XDP state is not checked: there is none"),
     Parameter::new(
         "WindowsManageFirewallRules",
         Kind::OneOf(TOGGLE),
         "Disabled",
         "whether to program the Windows firewall",
-    ),
+    )
+    .ignored("no Windows firewall is programmed"),
 ];
