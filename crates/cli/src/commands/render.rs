@@ -63,7 +63,8 @@ fn render(
         messages,
     } = enforced;
     let mut world = World::new(&rules, kind, versions, node);
-    if config.tables.iptables_backend == IptablesBackend::Nft {
+    // Which iptables `auto` means is known on the node alone; what the one that is kept by nftables needs harms no other.
+    if config.tables.iptables_backend != IptablesBackend::Legacy {
         world.hide_behind_header();
     }
     world.set_interfaces(interfaces);

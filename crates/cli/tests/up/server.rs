@@ -61,12 +61,7 @@ impl Up {
         Place::new(None, &address, Parts::ApiServer).start()
     }
 
-    /// All of it, on a node.
-    pub(crate) fn everything(node: &Namespace) -> Self {
-        Place::new(Some(node.clone()), "127.0.0.1:0", Parts::Everything).start()
-    }
-
-    /// All of it, with the datastore that the environment names.
+    /// All of it, on a node, with these variables of the environment.
     pub(crate) fn on(node: &Namespace, variables: Vec<(&'static str, String)>) -> Self {
         let mut place = Place::new(Some(node.clone()), "127.0.0.1:0", Parts::Everything);
         place.variables = variables;

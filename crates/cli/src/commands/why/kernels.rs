@@ -12,8 +12,9 @@ use tortie_engine::Engine;
 use tortie_engine::message::{Encapsulation, Policy, Profile, Rule, SetId};
 use tortie_engine::verdict::{Denial, EndpointKey, Kernel, Place, Verdict};
 use tortie_rules::{
-    Chain, Dataplane, Direction, EndpointChain, IpVersion, MAX_POLICY_RULES, Renderer, SetLayout,
-    Table, behind_header_chain_name, endpoint_chain_name, policy_chain_name, profile_chain_name,
+    Chain, Dataplane, Direction, EndpointChain, IpVersion, Layouts, MAX_POLICY_RULES, Renderer,
+    SetLayout, Table, behind_header_chain_name, endpoint_chain_name, policy_chain_name,
+    profile_chain_name,
 };
 
 /// What is known of the kernels of all nodes.
@@ -25,13 +26,19 @@ pub(super) struct Kernels<'a> {
     local: Option<(NodeStatus, Plane)>,
 }
 
+/// Makes all chains of a policy or profile.
+type Render<'a> = &'a dyn Fn(&Renderer, Layouts<'_>) -> Vec<Chain>;
+
+/// Chains with too many rules, and how many these are.
+type TooLarge = Arc<[(Arc<str>, usize)]>;
+
 /// A data plane.
 struct Plane {
     kind: Dataplane,
     hides_behind_header: bool,
     renderers: [Renderer; 2],
-    /// The chains that would be too large, with their rules, of each policy or profile and IP version that was asked.
-    too_large: RefCell<HashMap<(String, bool), Arc<[(Arc<str>, usize)]>>>,
+    /// Of each policy or profile that was asked, for IPv4 or not.
+    too_large: RefCell<HashMap<(String, bool), TooLarge>>,
 }
 
 impl<'a> Kernels<'a> {
@@ -78,17 +85,17 @@ impl<'a> Kernels<'a> {
     /// Why a chain denies all packets, if it does. `render` makes all chains of its owner.
     fn denial(
         &self,
-        place: &Place<'_>,
+        at: &Place<'_>,
         (owner, chain): (String, String),
         rules: &[Rule],
-        render: &dyn Fn(&Renderer, &dyn Fn(&SetId) -> SetLayout) -> Vec<Chain>,
+        render: Render<'_>,
     ) -> Option<Denial> {
-        let plane = self.plane(place.node);
+        let plane = self.plane(at.node);
         let mut chains = vec![chain];
-        if place.is_opaque {
+        if at.is_opaque {
             chains.push(behind_header_chain_name(&chains[0], plane.kind));
         }
-        let too_large = plane.too_large(self.engine, place.is_ipv4, owner, render);
+        let too_large = plane.too_large(self.engine, at.is_ipv4, owner, render);
         let mut too_large = too_large.iter();
         if let Some((_, rules)) = too_large.find(|(name, _)| chains.iter().any(|c| **c == **name)) {
             return Some(Denial::TooManyRules {
@@ -97,24 +104,20 @@ impl<'a> Kernels<'a> {
                 dataplane: plane.kind.to_string(),
             });
         }
-        self.refusal(place, |refused| match &refused.chain {
-            Some(chain) => chains.contains(chain),
-            None => {
-                let mut sets = rules.iter().flat_map(Rule::sets);
-                refused.what == Owner::SET && sets.any(|set| set.as_str() == refused.name)
+        self.refusal(at, |refused| {
+            if let Some(chain) = &refused.chain {
+                return chains.contains(chain);
             }
+            let mut sets = rules.iter().flat_map(Rule::sets);
+            refused.what == Owner::SET && sets.any(|set| set.as_str() == refused.name)
         })
     }
 
     /// What the kernel of the node refused, of those that are meant.
-    fn refusal(
-        &self,
-        place: &Place<'_>,
-        is_meant: impl Fn(&RefusedObject) -> bool,
-    ) -> Option<Denial> {
+    fn refusal(&self, at: &Place<'_>, is_meant: impl Fn(&RefusedObject) -> bool) -> Option<Denial> {
         let local = self.local.as_ref();
-        let (status, _) = local.filter(|(status, _)| status.node == place.node)?;
-        let version = if place.is_ipv4 { 4 } else { 6 };
+        let (status, _) = local.filter(|(status, _)| status.node == at.node)?;
+        let version = if at.is_ipv4 { 4 } else { 6 };
         let mut refused = status.refused.iter();
         let refused = refused.find(|one| one.ip_version == version && is_meant(one))?;
         Some(Denial::Refused {
@@ -126,15 +129,10 @@ impl<'a> Kernels<'a> {
 }
 
 impl Kernel for Kernels<'_> {
-    fn denial_of_policy(
-        &self,
-        place: &Place<'_>,
-        id: &PolicyId,
-        policy: &Policy,
-    ) -> Option<Denial> {
-        let plane = self.plane(place.node);
-        let chain = policy_chain_name(id, direction(place), plane.kind);
-        let rules = if place.is_ingress {
+    fn denial_of_policy(&self, at: &Place<'_>, id: &PolicyId, policy: &Policy) -> Option<Denial> {
+        let plane = self.plane(at.node);
+        let chain = policy_chain_name(id, direction(at), plane.kind);
+        let rules = if at.is_ingress {
             &policy.inbound_rules
         } else {
             &policy.outbound_rules
@@ -146,43 +144,35 @@ impl Kernel for Kernels<'_> {
         } else {
             Table::Filter
         };
-        self.denial(
-            place,
-            (id.full_name(), chain),
-            rules,
-            &|renderer, layouts| renderer.policy_chains(table, id, policy, layouts),
-        )
+        self.denial(at, (id.full_name(), chain), rules, &|renderer, layouts| {
+            renderer.policy_chains(table, id, policy, layouts)
+        })
     }
 
-    fn denial_of_profile(
-        &self,
-        place: &Place<'_>,
-        name: &str,
-        profile: &Profile,
-    ) -> Option<Denial> {
-        let plane = self.plane(place.node);
-        let chain = profile_chain_name(name, direction(place), plane.kind);
-        let rules = if place.is_ingress {
+    fn denial_of_profile(&self, at: &Place<'_>, name: &str, profile: &Profile) -> Option<Denial> {
+        let plane = self.plane(at.node);
+        let chain = profile_chain_name(name, direction(at), plane.kind);
+        let rules = if at.is_ingress {
             &profile.inbound_rules
         } else {
             &profile.outbound_rules
         };
         let owner = format!("Profile {name}");
-        self.denial(place, (owner, chain), rules, &|renderer, layouts| {
+        self.denial(at, (owner, chain), rules, &|renderer, layouts| {
             renderer.profile_chains(Table::Filter, name, profile, layouts)
         })
     }
 
     fn denial_of_endpoint(
         &self,
-        place: &Place<'_>,
+        at: &Place<'_>,
         endpoint: &EndpointKey,
         interface: &str,
     ) -> Option<Denial> {
-        let kind = self.plane(place.node).kind;
-        self.refusal(place, |refused| match endpoint {
+        let kind = self.plane(at.node).kind;
+        self.refusal(at, |refused| match endpoint {
             EndpointKey::Workload(_) => {
-                let chain = if place.is_ingress {
+                let chain = if at.is_ingress {
                     EndpointChain::ToWorkload
                 } else {
                     EndpointChain::FromWorkload
@@ -225,8 +215,8 @@ impl Plane {
         engine: &Engine,
         is_ipv4: bool,
         owner: String,
-        render: &dyn Fn(&Renderer, &dyn Fn(&SetId) -> SetLayout) -> Vec<Chain>,
-    ) -> Arc<[(Arc<str>, usize)]> {
+        render: Render<'_>,
+    ) -> TooLarge {
         let mut known = self.too_large.borrow_mut();
         let too_large = known.entry((owner, is_ipv4)).or_insert_with(|| {
             let renderer = &self.renderers[usize::from(!is_ipv4)];
@@ -241,8 +231,8 @@ impl Plane {
     }
 }
 
-fn direction(place: &Place<'_>) -> Direction {
-    if place.is_ingress {
+fn direction(at: &Place<'_>) -> Direction {
+    if at.is_ingress {
         Direction::Ingress
     } else {
         Direction::Egress
