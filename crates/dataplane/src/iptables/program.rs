@@ -146,9 +146,14 @@ pub(super) fn is_lock_chosen() -> bool {
 
 /// What a program complained about, in one line, with the line of its input that it names, and where that is.
 fn explain(complaint: &str, input: &str) -> (String, Option<usize>) {
-    let is_news = |line: &&str| {
-        !line.is_empty() && !line.starts_with("Try `") && !line.starts_with("Ignoring deprecated")
-    };
+    // `ip6tables` warns of rules for an authentication header, also where it is kept by nftables and they do match.
+    const NO_NEWS: [&str; 3] = [
+        "Try `",
+        "Ignoring deprecated",
+        "Warning: never matched protocol",
+    ];
+    let is_news =
+        |line: &&str| !line.is_empty() && !NO_NEWS.iter().any(|start| line.starts_with(start));
     let lines: Vec<&str> = complaint.lines().map(str::trim).filter(is_news).collect();
     let said = lines.join("; ");
     match culprit(&said, input) {
@@ -190,6 +195,14 @@ mod tests {
     #[track_caller]
     fn check(complaint: &str, expected: &str) {
         assert_eq!(explain(complaint, INPUT).0, expected);
+    }
+
+    #[test]
+    fn warnings_of_rules_that_are_right_are_not_part_of_it() {
+        check(
+            "Warning: never matched protocol: 51. use extension match instead.\nError occurred at line: 3\n",
+            "Error occurred at line: 3: `-A cali-c -j FOO`",
+        );
     }
 
     #[test]
