@@ -1,8 +1,10 @@
 //! The profile that is in every datastore without being stored: it allows everything.
 
-use tortie_api::k8s::{DEFAULT_ALLOW_PROFILE as NAME, default_allow_profile};
+pub(crate) use tortie_api::k8s::DEFAULT_ALLOW_PROFILE as NAME;
+use tortie_api::k8s::default_allow_profile;
 use tortie_api::{Kind, Resource};
 
+use crate::embedded::Stored;
 use crate::error::{Error, Result};
 use crate::key::{Key, Query};
 
@@ -19,6 +21,16 @@ pub(crate) fn resource() -> Resource {
     let mut profile = default_allow_profile();
     REVISION.clone_into(&mut profile.metadata.resource_version);
     profile.into()
+}
+
+/// What would be known of it if it were stored.
+pub(crate) fn stored() -> Stored {
+    Stored {
+        namespace: String::new(),
+        name: NAME.to_owned(),
+        revision: REVISION.parse().unwrap_or_default(),
+        bytes: 0,
+    }
 }
 
 /// Adds the profile to a sorted list, where the query selects it.

@@ -32,14 +32,16 @@ mod log;
 mod reads;
 mod resources;
 mod room;
+mod snapshot;
 mod watch;
 mod writer;
 
-pub use self::backup::{restore, verify};
+pub use self::backup::{compact, restore, verify};
 pub use self::documents::{
     Document, DocumentChange, DocumentError, DocumentEvent, DocumentKey, DocumentWatch, Documents,
 };
 pub use self::room::DEFAULT_QUOTA;
+pub use self::snapshot::{Most, Snapshot, Stored};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -60,7 +62,7 @@ use self::writer::{Answer, Content, Operation, Outcome, Refused, Request};
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
 use crate::store::{
-    List, Precondition, Store, Verified, Watch, Write, check_distinct, expected_revision,
+    Compacted, List, Precondition, Store, Verified, Watch, Write, check_distinct, expected_revision,
 };
 use crate::{default_profile, json};
 
@@ -235,6 +237,17 @@ impl Store for EmbeddedStore {
             Outcome::Verified(verified) => Ok(verified),
             _ => unreachable!("the question is answered by `Verified`"),
         }
+    }
+
+    async fn compact(&self) -> Result<Compacted> {
+        match self.ask(Operation::Compact).await? {
+            Outcome::Compacted(compacted) => Ok(compacted),
+            _ => unreachable!("the question is answered by `Compacted`"),
+        }
+    }
+
+    fn snapshot(&self) -> Result<Option<Snapshot>> {
+        self.file().snapshot().map(Some)
     }
 
     async fn back_up(&self, to: &Path) -> Result<()> {

@@ -26,6 +26,8 @@ mod store;
 pub use client::{Applied, Client};
 pub use error::{Error, Result};
 pub use key::{Key, Query, Revision};
-pub use store::{Change, Event, Invalid, List, Precondition, Store, Verified, Watch, Write};
+pub use store::{
+    Change, Compacted, Event, Invalid, List, Precondition, Store, Verified, Watch, Write,
+};
 
 pub use tortie_api::{Kind, Resource};

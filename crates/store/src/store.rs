@@ -8,6 +8,7 @@ use futures::stream::{self, BoxStream};
 use serde::{Deserialize, Deserializer, Serialize};
 use tortie_api::{Kind, Resource};
 
+use crate::embedded::Snapshot;
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
 
@@ -28,6 +29,16 @@ pub trait Store: Send + Sync {
     /// Checks all that is stored, for datastores that are a file.
     async fn verify(&self) -> Result<Verified> {
         Err(no_file())
+    }
+
+    /// Gives back to the disk what is not used, for datastores that are a file. Everybody waits meanwhile.
+    async fn compact(&self) -> Result<Compacted> {
+        Err(no_file())
+    }
+
+    /// The present state, to be read for a while, for datastores that are a file of this process.
+    fn snapshot(&self) -> Result<Option<Snapshot>> {
+        Ok(None)
     }
 
     /// Writes all that is stored to a new file, as of one moment, for datastores that are a file.
@@ -139,6 +150,15 @@ pub struct Verified {
     pub revision: u64,
     /// What is wrong; nothing if all is well.
     pub problems: Vec<String>,
+}
+
+/// What a file took of the disk, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compacted {
+    /// Before.
+    pub before: u64,
+    /// Afterwards.
+    pub after: u64,
 }
 
 fn no_file() -> Error {

@@ -50,6 +50,14 @@ Examples:
   tortie datastore backup /var/backups/tortie-monday.redb
   tortie datastore restore /var/backups/tortie-monday.redb --replace";
 
+const COMPACT_HELP: &str = "\
+Gives what the file of the embedded datastore no longer uses back to the disk. Where `tortie up` runs, it does so; reads and
+writes wait meanwhile, and lists that are read in pages begin anew. By itself this happens only when the quota is reached.
+
+Examples:
+  tortie datastore compact
+  tortie datastore compact --data-dir /srv/tortie";
+
 const RESTORE_HELP: &str = "\
 No process may have the store open. The backup is checked first; a store that is there is replaced only with --replace, and
 kept under another name beside it.
@@ -72,6 +80,9 @@ pub(crate) enum DatastoreCommand {
     /// Check the file of the embedded datastore.
     #[command(after_help = CHECK_HELP)]
     Check,
+    /// Give back to the disk what the embedded datastore does not use.
+    #[command(after_help = COMPACT_HELP)]
+    Compact,
     /// Copy the embedded datastore to a file.
     #[command(after_help = BACKUP_HELP)]
     Backup {

@@ -26,6 +26,7 @@ pub(super) async fn run(args: Datastore, global: &Global) -> Result<ExitCode> {
     let migrate = match args.command {
         DatastoreCommand::Migrate(migrate) => migrate,
         DatastoreCommand::Check => return file::check(global).await,
+        DatastoreCommand::Compact => return file::compact(global).await,
         DatastoreCommand::Backup { to } => return file::back_up(&to, global).await,
         DatastoreCommand::Restore { from, replace } => {
             return file::restore(&from, replace, global).await;

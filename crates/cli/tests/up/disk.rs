@@ -251,6 +251,54 @@ fn a_backup_is_made_while_it_runs_and_restored_when_it_does_not() {
     assert_eq!(said, "globalnetworkpolicy/first\n");
 }
 
+/// What the numbers in front of `MiB` are.
+fn sizes(said: &str) -> Vec<f64> {
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let pairs = words.windows(2).filter(|pair| pair[1].starts_with("MiB"));
+    pairs.map(|pair| pair[0].parse().unwrap()).collect()
+}
+
+#[test]
+fn the_file_is_compacted_while_it_is_in_use_and_when_it_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let up = Up::in_folder(folder.path());
+    ok(up.tortie(&["apply", "-f", &policy(folder.path(), "first")]));
+    let large = folder.path().join("large.yaml");
+    let text = |number: usize| {
+        format!(
+            "apiVersion: projectcalico.org/v3\nkind: GlobalNetworkSet\nmetadata: {{name: s{number}, annotations: {{a: {}}}}}\n",
+            "x".repeat(200_000)
+        )
+    };
+    let all: Vec<String> = (0..40).map(text).collect();
+    fs::write(&large, all.join("---\n")).unwrap();
+    let large = large.display().to_string();
+    for _ in 0..3 {
+        ok(up.tortie(&["apply", "-f", &large]));
+        ok(up.tortie(&["delete", "-f", &large]));
+    }
+    let grown = fs::metadata(up.data.join("tortie.redb")).unwrap().len();
+    let said = ok(up.tortie(&["datastore", "compact"]));
+    let [after, before] = sizes(&said)[..] else {
+        panic!("{said}");
+    };
+    assert!(after < before, "{said}");
+    let shrunk = fs::metadata(up.data.join("tortie.redb")).unwrap().len();
+    assert!(shrunk < grown, "{shrunk} {grown}");
+    // Readers and writers go on.
+    ok(up.tortie(&["apply", "-f", &policy(folder.path(), "second")]));
+    let expected = "globalnetworkpolicy/first\nglobalnetworkpolicy/second\n";
+    assert_eq!(ok(up.tortie(&["get", "gnp", "-o", "name"])), expected);
+    assert!(up.readiness().status.success());
+    let data = up.data.clone();
+    up.end();
+
+    let said = ok(tortie(&data, &["datastore", "compact"]));
+    assert!(said.contains("of the disk, and took"), "{said}");
+    assert_eq!(ok(tortie(&data, &["get", "gnp", "-o", "name"])), expected);
+    ok(tortie(&data, &["datastore", "check"]));
+}
+
 #[test]
 fn a_store_that_was_lost_is_not_taken_for_a_new_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,14 +10,22 @@ use serde::de::IgnoredAny;
 
 use super::file::{LOG, META, OBJECTS, StoreFile, foreign, guarded, open_file, split};
 use super::keys;
-use super::room::DEFAULT_QUOTA;
+use super::room::{self, DEFAULT_QUOTA};
 use crate::error::{Error, Result};
 use crate::json;
-use crate::store::Verified;
+use crate::store::{Compacted, Verified};
 
 /// Checks every page and every object of a file that no process has open.
 pub fn verify(path: impl AsRef<Path>) -> Result<Verified> {
-    let path = path.as_ref();
+    open_existing(path.as_ref())?.verify()
+}
+
+/// Gives back to the disk what a file does not use that no process has open.
+pub fn compact(path: impl AsRef<Path>) -> Result<Compacted> {
+    room::compact(&open_existing(path.as_ref())?)
+}
+
+fn open_existing(path: &Path) -> Result<StoreFile> {
     let shown = path.display();
     match fs::metadata(path) {
         Err(error) => return Err(Error::other(format!("cannot open {shown}"), error)),
@@ -26,7 +34,7 @@ pub fn verify(path: impl AsRef<Path>) -> Result<Verified> {
         }
         Ok(_) => {}
     }
-    StoreFile::open(path, DEFAULT_QUOTA)?.0.verify()
+    Ok(StoreFile::open(path, DEFAULT_QUOTA)?.0)
 }
 
 /// Puts a backup in the place of a store that no process has open. The backup is checked before; what was there is kept

@@ -11,6 +11,7 @@ use futures::stream::BoxStream;
 use super::Inner;
 use super::feed::{Committed, State};
 use super::keys::{self, AnyKey, Topic};
+use super::snapshot::Snapshot;
 use super::watch::Selection;
 use super::writer::{Content, Objection, Operation, Outcome, Refused, Write};
 use crate::error::Error;
@@ -130,6 +131,11 @@ impl Documents {
         Ok(self.inner.read(list).await?)
     }
 
+    /// The present state, to be read for a while.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Ok(self.inner.shared.file.snapshot()?)
+    }
+
     /// Stores a new document, and gives its revision; [`DocumentError::AlreadyExists`] if there is one.
     pub async fn create(&self, key: DocumentKey, json: impl Into<Arc<[u8]>>) -> Result<u64> {
         let content = Content::Document(json.into());
@@ -213,7 +219,7 @@ impl DocumentKey {
     }
 
     /// The bytes of the key, if it is one.
-    fn encode(&self) -> Result<Vec<u8>> {
+    pub(super) fn encode(&self) -> Result<Vec<u8>> {
         let invalid = |reason: &str| DocumentError::InvalidKey {
             key: self.clone(),
             reason: reason.to_owned(),

@@ -13,6 +13,7 @@ use redb::{
 };
 
 use super::log::LogState;
+use super::snapshot::{Snapshot, Snapshots};
 use crate::error::{Error, Result};
 
 /// Key bytes to revision and JSON.
@@ -36,6 +37,7 @@ pub(super) struct StoreFile {
     path: PathBuf,
     /// How large it may become.
     quota: u64,
+    snapshots: Snapshots,
 }
 
 // === impl StoreFile ===
@@ -47,6 +49,7 @@ impl StoreFile {
             database: RwLock::new(Some(database)),
             path: path.to_owned(),
             quota,
+            snapshots: Snapshots::default(),
         };
         let state = store.check_format()?;
         Ok((store, state))
@@ -82,9 +85,25 @@ impl StoreFile {
         })
     }
 
+    /// The file for one alone: reads wait, and snapshots end.
     pub(super) fn exclusive(&self) -> RwLockWriteGuard<'_, Option<Database>> {
         let database = self.database.write();
-        database.unwrap_or_else(PoisonError::into_inner)
+        let database = database.unwrap_or_else(PoisonError::into_inner);
+        self.snapshots.end();
+        database
+    }
+
+    /// The last commit, to be read for a while.
+    pub(super) fn snapshot(&self) -> Result<Snapshot> {
+        let database = self.database.read();
+        let database = database.unwrap_or_else(PoisonError::into_inner);
+        let database = database.as_ref().ok_or_else(closed)?;
+        self.snapshots.begin(database, &self.path)
+    }
+
+    /// Ends snapshots that cost too much of the disk.
+    pub(super) fn end_costly_snapshots(&self) {
+        self.snapshots.end_costly(&self.path);
     }
 
     /// Closes the file, after the reads under way; later ones fail.
@@ -111,7 +130,7 @@ impl StoreFile {
             Some(database) => guarded(|| read(&database.begin_read()?)),
             None => Err(redb::Error::DatabaseClosed),
         };
-        result.map_err(|error| self.read_error(error))
+        result.map_err(|error| read_error(&self.path, error))
     }
 
     /// Makes the tables of a new file; refuses files of others and of later versions.
@@ -149,17 +168,14 @@ impl StoreFile {
         txn.commit()?;
         Ok(())
     }
+}
 
-    fn read_error(&self, error: redb::Error) -> Error {
-        match error {
-            redb::Error::DatabaseClosed => closed(),
-            redb::Error::Corrupted(_) => foreign(&self.path, Some(error)),
-            redb::Error::Io(ref cause) if is_damage(cause) => foreign(&self.path, Some(error)),
-            error => Error::other(
-                format!("cannot read the store {}", self.path.display()),
-                error,
-            ),
-        }
+pub(super) fn read_error(path: &Path, error: redb::Error) -> Error {
+    match error {
+        redb::Error::DatabaseClosed => closed(),
+        redb::Error::Corrupted(_) => foreign(path, Some(error)),
+        redb::Error::Io(ref cause) if is_damage(cause) => foreign(path, Some(error)),
+        error => Error::other(format!("cannot read the store {}", path.display()), error),
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Instant;
 use super::file::StoreFile;
 use super::writer::{Operation, Write};
 use crate::error::{Error, Result};
+use crate::store::Compacted;
 
 /// How large the file may become unless told otherwise: more than any cluster needs, and what etcd recommends at most.
 pub const DEFAULT_QUOTA: u64 = 8 << 30;
@@ -46,17 +47,11 @@ impl Room {
             .is_none_or(|next| Instant::now() > next);
         if used + bytes > quota && is_due {
             let start = Instant::now();
-            let compacted = file.compact();
+            let compacted = compact(file);
             self.next_compaction = Some(Instant::now() + start.elapsed() * COMPACTION_PAUSE);
-            match compacted {
-                Ok(()) => {
-                    let after = self::used(path)?;
-                    tracing::info!(path = %path.display(), before = used, after, "compacted the store");
-                }
-                Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::warn!(path = %path.display(), error, "cannot compact the store");
-                }
+            if let Err(error) = compacted {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(path = %path.display(), error, "cannot compact the store");
             }
             used = self::used(path)?;
         }
@@ -82,6 +77,17 @@ impl Room {
     }
 }
 
+/// Gives back to the disk what is not used, and says how much that was. Nobody may write meanwhile; reads wait.
+pub(super) fn compact(file: &StoreFile) -> Result<Compacted> {
+    let path = file.path();
+    let before = used(path)?;
+    file.compact()
+        .map_err(|error| Error::unavailable(format!("cannot compact {}", path.display()), error))?;
+    let after = used(path)?;
+    tracing::info!(path = %path.display(), before, after, "compacted the store");
+    Ok(Compacted { before, after })
+}
+
 impl Write {
     /// How much it may take of the disk; nothing if it removes or only looks.
     pub(super) fn growth(&self) -> u64 {
@@ -92,7 +98,10 @@ impl Write {
             }
             Operation::Probe => PAGES,
             Operation::Together(writes) => writes.iter().map(Self::growth).sum(),
-            Operation::Delete { .. } | Operation::Check { .. } | Operation::Verify => 0,
+            Operation::Delete { .. }
+            | Operation::Check { .. }
+            | Operation::Verify
+            | Operation::Compact => 0,
         }
     }
 }
@@ -105,7 +114,7 @@ fn full(message: String) -> Error {
 }
 
 /// What the file takes of the disk.
-fn used(path: &Path) -> Result<u64> {
+pub(super) fn used(path: &Path) -> Result<u64> {
     let metadata = fs::metadata(path);
     let metadata = metadata.map_err(|error| unknown(path, error))?;
     Ok(metadata.blocks() * BLOCK)

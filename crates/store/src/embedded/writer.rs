@@ -11,10 +11,10 @@ use super::feed::{Committed, Feed, State};
 use super::file::{self, LOG, META, OBJECTS};
 use super::keys::AnyKey;
 use super::log::{Entry, LogLimits, LogState};
-use super::room::Room;
+use super::room::{self, Room};
 use crate::error::Error;
 use crate::json;
-use crate::store::Verified;
+use crate::store::{Compacted, Verified};
 
 /// How many writes share a commit at most. Enough to spread the cost of the disk thin, and few
 /// enough that the first of them does not wait noticeably for the last.
@@ -58,6 +58,8 @@ pub(super) enum Operation {
     Probe,
     /// Nothing; whether all is as it should be.
     Verify,
+    /// Nothing; what is not used is given back to the disk.
+    Compact,
 }
 
 /// The new state. The JSON is made by the caller, to keep that work off the one writer.
@@ -82,6 +84,7 @@ pub(super) enum Outcome {
     /// It was as expected.
     Checked,
     Verified(Verified),
+    Compacted(Compacted),
     All(Vec<Outcome>),
 }
 
@@ -187,7 +190,7 @@ pub(super) fn run(
                 }
             }
         }
-        verify(shared, &mut requests);
+        answer_alone(shared, &mut requests);
         refuse_without_room(shared, &mut room, &mut requests);
         match commit(shared, &mut requests, state, limits) {
             Ok((new_state, replies, changes)) => {
@@ -197,6 +200,7 @@ pub(super) fn run(
                     let _ = reply.send(outcome);
                 }
                 shared.feed.publish(changes, state.revision());
+                shared.file.end_costly_snapshots();
             }
             Err(Failed { replies, error }) => {
                 is_broken = true;
@@ -230,12 +234,19 @@ fn reopen(shared: &Shared, state: LogState) -> Result<LogState, Error> {
     Ok(found)
 }
 
-/// Answers those who ask whether all is as it should be. Here, because nobody may write meanwhile.
-fn verify(shared: &Shared, requests: &mut Vec<Request>) {
-    let is_asked = |request: &mut Request| matches!(request.write.operation, Operation::Verify);
-    for Request { reply, .. } in requests.extract_if(.., is_asked) {
-        let verified = shared.file.verify().map(Outcome::Verified);
-        let _ = reply.send(verified.map_err(Refused::Failed));
+/// Answers those who need the file alone. Here, because nobody may write meanwhile.
+fn answer_alone(shared: &Shared, requests: &mut Vec<Request>) {
+    let file = &shared.file;
+    for Request { write, reply } in std::mem::take(requests) {
+        let answer = match write.operation {
+            Operation::Verify => file.verify().map(Outcome::Verified),
+            Operation::Compact => room::compact(file).map(Outcome::Compacted),
+            _ => {
+                requests.push(Request { write, reply });
+                continue;
+            }
+        };
+        let _ = reply.send(answer.map_err(Refused::Failed));
     }
 }
 
@@ -378,7 +389,8 @@ impl Batch<'_> {
             Operation::Check { .. }
             | Operation::Together(_)
             | Operation::Probe
-            | Operation::Verify => Ok(Ok(Outcome::Checked)),
+            | Operation::Verify
+            | Operation::Compact => Ok(Ok(Outcome::Checked)),
         }
     }
 

@@ -15,10 +15,13 @@ use super::message::{Answer, Call, Reply, ResourceJson};
 use super::{MAX_ANSWER, MAX_REQUEST};
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
-use crate::store::{Event, Invalid, List, Precondition, Store, Verified, Watch, Write};
+use crate::store::{Compacted, Event, Invalid, List, Precondition, Store, Verified, Watch, Write};
 
 /// How long an answer may take: far longer than the slowest disk, so that only a server that hangs is given up.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The same of what goes through the whole file, which may be large.
+const WHOLE_FILE_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// How many objects are asked for in one request, so that the answer has a reasonable size.
 const KEYS_AT_ONCE: usize = 1000;
@@ -66,13 +69,17 @@ impl SocketStore {
 
     async fn ask(&self, call: &Call, effect: Effect) -> Result<Bodies> {
         let frame = encode(call)?;
+        let patience = match call {
+            Call::Verify | Call::Compact | Call::BackUp(_) => WHOLE_FILE_TIMEOUT,
+            _ => ANSWER_TIMEOUT,
+        };
         if effect == Effect::Reads {
-            let answer = self.ask_once(frame.clone()).await?;
+            let answer = self.ask_once(frame.clone(), patience).await?;
             if let Ok(bodies) = answer {
                 return Ok(bodies);
             }
         }
-        let answer = self.ask_once(frame).await?;
+        let answer = self.ask_once(frame, patience).await?;
         answer.map_err(|Lost| {
             let known = match effect {
                 Effect::Reads => "",
@@ -88,14 +95,14 @@ impl SocketStore {
         })
     }
 
-    async fn ask_once(&self, frame: Encoded) -> Result<Result<Bodies, Lost>> {
+    async fn ask_once(&self, frame: Encoded, patience: Duration) -> Result<Result<Bodies, Lost>> {
         let connection = self.connection().await?;
-        let answer = tokio::time::timeout(ANSWER_TIMEOUT, connection.ask(frame)).await;
+        let answer = tokio::time::timeout(patience, connection.ask(frame)).await;
         answer.map_err(|_| Error::Unavailable {
             message: format!(
                 "{} did not answer within {} s",
                 self.path.display(),
-                ANSWER_TIMEOUT.as_secs()
+                patience.as_secs()
             ),
             source: None,
         })
@@ -147,6 +154,13 @@ impl Store for SocketStore {
     async fn verify(&self) -> Result<Verified> {
         match self.answer(&Call::Verify, Effect::Reads).await? {
             Answer::Verified(verified) => Ok(verified),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn compact(&self) -> Result<Compacted> {
+        match self.answer(&Call::Compact, Effect::Writes).await? {
+            Answer::Compacted(compacted) => Ok(compacted),
             other => Err(unexpected(&other)),
         }
     }

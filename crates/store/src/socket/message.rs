@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::frame::Malformed;
 use crate::json;
 use crate::key::{Key, Query, Revision, kind_name};
-use crate::store::{Change, Event, Invalid, Precondition, Verified, Write};
+use crate::store::{Change, Compacted, Event, Invalid, Precondition, Verified, Write};
 
 /// The first frame, from the server.
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,6 +43,7 @@ pub(super) enum Call {
     WriteTogether(Vec<WriteJson>),
     ListAffinities(String),
     Verify,
+    Compact,
     /// To a path of the machine that both processes are on.
     BackUp(PathBuf),
     /// The connection is for this alone from here on.
@@ -66,6 +67,7 @@ pub(super) enum Answer {
         revision: Revision,
     },
     Verified(Verified),
+    Compacted(Compacted),
     Done,
     /// The watch has begun.
     Watching,

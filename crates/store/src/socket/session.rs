@@ -278,6 +278,7 @@ async fn carry_out(store: &dyn Store, call: Call) -> Result<Answer> {
             Answer::Resources(written.iter().map(Into::into).collect())
         }
         Call::Verify => Answer::Verified(store.verify().await?),
+        Call::Compact => Answer::Compacted(store.compact().await?),
         Call::BackUp(to) => {
             store.back_up(&to).await?;
             Answer::Done

@@ -198,3 +198,14 @@ fn causes(error: &Error) -> Vec<String> {
     }
     causes
 }
+
+#[tokio::test]
+async fn the_file_is_compacted_by_the_process_that_has_it() {
+    let folder = start();
+    let store = SocketStore::connect(folder.path().join("run/socket"))
+        .await
+        .unwrap();
+    let compacted = store.compact().await.unwrap();
+    assert!(compacted.after > 0 && compacted.after <= compacted.before);
+    store.list(&Query::all(Kind::Tier)).await.unwrap();
+}

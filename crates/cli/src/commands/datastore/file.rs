@@ -1,4 +1,4 @@
-//! `tortie datastore check`, `backup` and `restore`: the file of the embedded datastore.
+//! `tortie datastore check`, `compact`, `backup` and `restore`: the file of the embedded datastore.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use tortie_store::embedded;
 use tortie_store::socket::{self, SocketStore};
-use tortie_store::{Store, Verified};
+use tortie_store::{Compacted, Store, Verified};
 
 use crate::args::{DatastoreType, Global};
 use crate::config::{Target, open_target};
@@ -38,6 +38,28 @@ pub(super) async fn check(global: &Global) -> Result<ExitCode> {
         "{file} is whole: {objects} objects at revision {revision}"
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Gives back to the disk what is not used.
+pub(super) async fn compact(global: &Global) -> Result<ExitCode> {
+    let target = target(global)?;
+    let Compacted { before, after } = match running(&target.data_file).await {
+        Some(store) => store.compact().await?,
+        None => embedded::compact(&target.data_file)?,
+    };
+    writeln!(
+        std::io::stdout(),
+        "{} takes {} of the disk, and took {}",
+        target.data_file.display(),
+        mib(after),
+        mib(before)
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn mib(bytes: u64) -> String {
+    let tenths = bytes.saturating_mul(10) >> 20;
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
 
 /// Writes a copy, as of one moment.

@@ -1,0 +1,287 @@
+//! One state of the file, for those who read more of it than one read should hold.
+//!
+//! A snapshot keeps pages from being used again, so it does not last: it ends when the file has grown by a bound since it
+//! was taken, and before whatever needs the file alone. Reads of one that has ended are [`Error::Gone`].
+
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+
+use redb::{Database, ReadTransaction, ReadableDatabase};
+use tortie_api::{Kind, Resource};
+
+use super::documents::{Document, DocumentError, DocumentKey};
+use super::file::{LOG, META, OBJECTS, guarded, read_error, split};
+use super::keys;
+use super::log::LogState;
+use super::room;
+use crate::error::{Error, Result};
+use crate::key::{Key, Query};
+use crate::{default_profile, json};
+
+/// How much the file may grow while a snapshot is kept.
+const MAX_GROWTH: u64 = 64 << 20;
+
+/// One state of the file. Copies are of the same state.
+#[derive(Debug, Clone)]
+pub struct Snapshot(Arc<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    /// There until the end.
+    txn: RwLock<Option<ReadTransaction>>,
+    revision: u64,
+    path: PathBuf,
+    /// What the file took of the disk at the beginning.
+    used: u64,
+}
+
+/// What is known of a stored object without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Its namespace, or nothing.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The revision of its last change.
+    pub revision: u64,
+    /// How many bytes of JSON it is.
+    pub bytes: usize,
+}
+
+/// How much is looked at: objects up to a number of them, and up to so many bytes of JSON or the first that has more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Most {
+    /// How many objects.
+    pub objects: usize,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+/// The snapshots of a file that have not ended.
+#[derive(Debug, Default)]
+pub(super) struct Snapshots(Mutex<Vec<Weak<Kept>>>);
+
+// === impl Snapshots ===
+
+impl Snapshots {
+    pub(super) fn begin(&self, database: &Database, path: &Path) -> Result<Snapshot> {
+        let begun = guarded(|| {
+            let txn = database.begin_read()?;
+            let state = LogState::load(&txn.open_table(META)?, &txn.open_table(LOG)?)?;
+            Ok((txn, state.revision()))
+        });
+        let (txn, revision) = begun.map_err(|error| read_error(path, error))?;
+        let kept = Arc::new(Kept {
+            txn: RwLock::new(Some(txn)),
+            revision,
+            path: path.to_owned(),
+            used: room::used(path)?,
+        });
+        let mut all = self.all();
+        all.retain(|kept| kept.strong_count() > 0);
+        all.push(Arc::downgrade(&kept));
+        Ok(Snapshot(kept))
+    }
+
+    /// Ends all, after the reads under way.
+    pub(super) fn end(&self) {
+        for kept in self.all().drain(..) {
+            end(&kept);
+        }
+    }
+
+    /// Ends those since which the file has grown too much.
+    pub(super) fn end_costly(&self, path: &Path) {
+        let mut all = self.all();
+        all.retain(|kept| kept.strong_count() > 0);
+        if all.is_empty() {
+            return;
+        }
+        // What cannot be told is told to those who write.
+        let Ok(used) = room::used(path) else { return };
+        for kept in all.extract_if(.., |kept| {
+            let kept = kept.upgrade();
+            kept.is_some_and(|kept| used > kept.used + MAX_GROWTH)
+        }) {
+            end(&kept);
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Weak<Kept>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn end(kept: &Weak<Kept>) {
+    if let Some(kept) = kept.upgrade() {
+        *kept.txn.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    /// The revision of the last change before it.
+    pub fn revision(&self) -> u64 {
+        self.0.revision
+    }
+
+    /// Whether it can no longer be read.
+    pub fn has_ended(&self) -> bool {
+        let txn = self.0.txn.read().unwrap_or_else(PoisonError::into_inner);
+        txn.is_none()
+    }
+
+    /// What there is of the objects that a query selects, in order, after a namespace and name. Blocks.
+    pub fn objects(
+        &self,
+        query: &Query,
+        after: Option<(&str, &str)>,
+        most: Most,
+    ) -> Result<Vec<Stored>> {
+        let after = match after {
+            None => None,
+            Some((namespace, name)) => {
+                let key = Key::namespaced(query.kind, namespace, name);
+                Some(keys::encode(&key).ok_or_else(|| Error::NotFound(key))?)
+            }
+        };
+        let parse = |key: &[u8]| {
+            let key = keys::decode(key).filter(|key| query.selects(key))?;
+            Some((key.namespace, key.name))
+        };
+        let mut found = self.scan(&keys::prefix(query), after.as_deref(), most, parse)?;
+        // The default profile, which the file does not hold, has its place among the others.
+        let own = Key::global(Kind::Profile, default_profile::NAME);
+        let own_key = keys::encode(&own);
+        if query.selects(&own) && own_key > after {
+            found.retain(|stored| stored.name != own.name);
+            let at = found.partition_point(|stored| stored.name < own.name);
+            // Perhaps there are others before it that come later.
+            if at < found.len() || !most.is_reached(&found) {
+                found.insert(at, default_profile::stored());
+                found.truncate(most.objects);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads one object. Blocks.
+    pub fn get(&self, key: &Key) -> Result<Resource> {
+        if default_profile::is(key) {
+            return Ok(default_profile::resource());
+        }
+        let not_found = || Error::NotFound(key.clone());
+        let stored_key = keys::encode(key).ok_or_else(not_found)?;
+        let found = self.read(|txn| {
+            let value = txn.open_table(OBJECTS)?.get(stored_key.as_slice())?;
+            Ok(value.map(|value| {
+                let (revision, json) = split(value.value());
+                json::decode(key.kind, json, revision.to_string())
+            }))
+        })?;
+        let decoded = found.ok_or_else(not_found)?;
+        decoded.map_err(|reason| Error::message(format!("{key} cannot be read: {reason}")))
+    }
+
+    /// What there is of a collection's documents, as [`Snapshot::objects`] tells it of resources. Blocks.
+    pub fn documents(
+        &self,
+        collection: &Arc<str>,
+        namespace: Option<&str>,
+        after: Option<(&str, &str)>,
+        most: Most,
+    ) -> Result<Vec<Stored>, DocumentError> {
+        let key = |namespace: &str, name: &str| {
+            DocumentKey::new(Arc::clone(collection), namespace, name).encode()
+        };
+        // Checked as that of a document, because a NUL would select others.
+        key(namespace.unwrap_or_default(), "")?;
+        let after = match after {
+            None => None,
+            Some((namespace, name)) => Some(key(namespace, name)?),
+        };
+        let prefix = keys::document_prefix(collection, namespace);
+        let parse = |key: &[u8]| {
+            let key = keys::decode_document(collection, key)?;
+            Some((key.namespace, key.name))
+        };
+        Ok(self.scan(&prefix, after.as_deref(), most, parse)?)
+    }
+
+    /// Reads one document. Blocks.
+    pub fn document(&self, key: &DocumentKey) -> Result<Document, DocumentError> {
+        let stored_key = key.encode()?;
+        let found = self.read(|txn| {
+            let value = txn.open_table(OBJECTS)?.get(stored_key.as_slice())?;
+            Ok(value.map(|value| {
+                let (revision, json) = split(value.value());
+                Document {
+                    key: key.clone(),
+                    revision,
+                    json: json.into(),
+                }
+            }))
+        })?;
+        found.ok_or_else(|| DocumentError::NotFound(key.clone()))
+    }
+
+    fn scan(
+        &self,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        most: Most,
+        parse: impl Fn(&[u8]) -> Option<(String, String)>,
+    ) -> Result<Vec<Stored>> {
+        let first = match after {
+            Some(after) if after >= prefix => Bound::Excluded(after),
+            _ => Bound::Included(prefix),
+        };
+        self.read(|txn| {
+            let (mut found, mut bytes) = (Vec::new(), 0);
+            let objects = txn.open_table(OBJECTS)?;
+            for item in objects.range::<&[u8]>((first, Bound::Unbounded))? {
+                if found.len() >= most.objects || bytes >= most.bytes {
+                    break;
+                }
+                let (key, value) = item?;
+                if !key.value().starts_with(prefix) {
+                    break;
+                }
+                let Some((namespace, name)) = parse(key.value()) else {
+                    continue;
+                };
+                let (revision, json) = split(value.value());
+                bytes += json.len();
+                found.push(Stored {
+                    namespace,
+                    name,
+                    revision,
+                    bytes: json.len(),
+                });
+            }
+            Ok(found)
+        })
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>) -> Result<T> {
+        let txn = self.0.txn.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(txn) = txn.as_ref() else {
+            return Err(Error::Gone(self.0.revision.to_string()));
+        };
+        guarded(|| read(txn)).map_err(|error| read_error(&self.0.path, error))
+    }
+}
+
+// === impl Most ===
+
+impl Most {
+    fn is_reached(self, found: &[Stored]) -> bool {
+        let bytes: usize = found.iter().map(|stored| stored.bytes).sum();
+        found.len() >= self.objects || bytes >= self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests;
