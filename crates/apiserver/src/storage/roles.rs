@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use super::{Changes, DocumentStorage, Mode, Storage, before_writing};
+use super::{DocumentStorage, Mode, Storage as _, before_writing};
 use crate::access::Roles;
 use crate::failure::{Failure, Reason, Result};
 use crate::registry::{Content, Native, Registry, ResourceType};
 
-/// Roles and bindings, with who has which rights by them.
+/// Writes roles and bindings. They are read as all other documents are.
 #[derive(Clone)]
 pub struct RoleStorage {
     documents: DocumentStorage,
@@ -36,6 +35,46 @@ impl RoleStorage {
             roles,
             telling: Arc::default(),
         })
+    }
+
+    /// Stores a new one.
+    pub(super) async fn create(
+        &self,
+        of: &ResourceType,
+        object: Value,
+        mode: Mode,
+    ) -> Result<Value> {
+        if mode.is_dry_run {
+            return self.documents.create(of, object, mode).await;
+        }
+        let (documents, of_it, new) = (self.documents.clone(), of.clone(), object.clone());
+        let create = async move { documents.create(&of_it, new, mode).await };
+        self.write(of, &object, create).await
+    }
+
+    /// Replaces one that is at the revision in `object`.
+    pub(super) async fn update(
+        &self,
+        of: &ResourceType,
+        object: Value,
+        mode: Mode,
+    ) -> Result<Value> {
+        if mode.is_dry_run {
+            return self.documents.update(of, object, mode).await;
+        }
+        let (documents, of_it, new) = (self.documents.clone(), of.clone(), object.clone());
+        let update = async move { documents.update(&of_it, new, mode).await };
+        self.write(of, &object, update).await
+    }
+
+    /// Removes one that is at a revision.
+    pub(super) async fn delete(&self, of: &ResourceType, object: &Value, mode: Mode) -> Result<()> {
+        if mode.is_dry_run {
+            return self.documents.delete(of, object, mode).await;
+        }
+        let (documents, of_it, old) = (self.documents.clone(), of.clone(), object.clone());
+        let delete = async move { documents.delete(&of_it, &old, mode).await };
+        self.write(of, object, delete).await
     }
 
     /// Writes, and tells what came of it. That goes on when nobody waits for the answer any more: what is stored would
@@ -85,56 +124,5 @@ fn native_of(of: &ResourceType) -> Option<Native> {
     match of.content {
         Content::Native(native) if native.is_role_or_binding() => Some(native),
         _ => None,
-    }
-}
-
-#[async_trait]
-impl Storage for RoleStorage {
-    fn complete(&self, of: &ResourceType, object: &mut Value) {
-        self.documents.complete(of, object);
-    }
-
-    async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value> {
-        self.documents.get(of, namespace, name).await
-    }
-
-    async fn list_each(
-        &self,
-        of: &ResourceType,
-        namespace: Option<&str>,
-        take: &mut (dyn FnMut(Value) + Send),
-    ) -> Result<u64> {
-        self.documents.list_each(of, namespace, take).await
-    }
-
-    async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
-        if mode.is_dry_run {
-            return self.documents.create(of, object, mode).await;
-        }
-        let (documents, of_it, new) = (self.documents.clone(), of.clone(), object.clone());
-        let create = async move { documents.create(&of_it, new, mode).await };
-        self.write(of, &object, create).await
-    }
-
-    async fn update(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
-        if mode.is_dry_run {
-            return self.documents.update(of, object, mode).await;
-        }
-        let (documents, of_it, new) = (self.documents.clone(), of.clone(), object.clone());
-        let update = async move { documents.update(&of_it, new, mode).await };
-        self.write(of, &object, update).await
-    }
-
-    async fn delete(&self, of: &ResourceType, object: &Value, mode: Mode) -> Result<()> {
-        if mode.is_dry_run {
-            return self.documents.delete(of, object, mode).await;
-        }
-        let (documents, of_it, old) = (self.documents.clone(), of.clone(), object.clone());
-        let delete = async move { documents.delete(&of_it, &old, mode).await };
-        self.write(of, object, delete).await
-    }
-
-    async fn watch(&self, of: &ResourceType, from: u64) -> Result<Changes> {
-        self.documents.watch(of, from).await
     }
 }

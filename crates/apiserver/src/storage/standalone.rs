@@ -29,7 +29,6 @@ impl StandaloneStorage {
         match of.content {
             // What is not kept is refused there.
             Content::Calico(_) | Content::Review(_) => &self.calico,
-            Content::Native(native) if native.is_role_or_binding() => &self.roles,
             Content::Native(_) => &self.native,
         }
     }
@@ -59,18 +58,32 @@ impl Storage for StandaloneStorage {
     }
 
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
+        if is_role_or_binding(of) {
+            return self.roles.create(of, object, mode).await;
+        }
         self.of(of).create(of, object, mode).await
     }
 
     async fn update(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
+        if is_role_or_binding(of) {
+            return self.roles.update(of, object, mode).await;
+        }
         self.of(of).update(of, object, mode).await
     }
 
     async fn delete(&self, of: &ResourceType, object: &Value, mode: Mode) -> Result<()> {
+        if is_role_or_binding(of) {
+            return self.roles.delete(of, object, mode).await;
+        }
         self.of(of).delete(of, object, mode).await
     }
 
     async fn watch(&self, of: &ResourceType, from: u64) -> Result<Changes> {
         self.of(of).watch(of, from).await
     }
+}
+
+/// Whether who may do what depends on objects of a type.
+fn is_role_or_binding(of: &ResourceType) -> bool {
+    matches!(of.content, Content::Native(native) if native.is_role_or_binding())
 }
