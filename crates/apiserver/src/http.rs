@@ -3,6 +3,7 @@
 mod accept;
 mod admission;
 mod body;
+mod budget;
 mod list;
 mod metrics;
 mod objects;
@@ -16,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::to_bytes;
+use axum::body::{HttpBody as _, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
@@ -29,6 +30,8 @@ use self::accept::Accept;
 use self::admission::Admission;
 pub use self::admission::Places;
 use self::body::Sent;
+pub use self::budget::DEFAULT_MEMORY;
+use self::budget::{Budget, Share};
 use self::metrics::{Metrics, Subject};
 use self::objects::Asked;
 use crate::access::{Access, User};
@@ -44,6 +47,11 @@ use crate::service::Service;
 /// How long an answer may take, other than a watch.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// How much more memory than its body a write takes, and than its JSON an object that is read: as values, as a resource, and
+/// written again.
+const WRITE_WIDTH: usize = 24;
+const READ_WIDTH: usize = 12;
+
 /// The API over HTTP.
 pub struct Api {
     service: Arc<Service>,
@@ -51,18 +59,30 @@ pub struct Api {
     documents: Documents,
     metrics: Metrics,
     admission: Admission,
+    budget: Arc<Budget>,
     audit: Option<Arc<Log>>,
     /// Whether watches have to end, because the server does.
     closing: watch::Sender<bool>,
 }
 
 /// How an API is served.
-#[derive(Default)]
 pub struct Options {
     /// How many requests are carried out at a time.
     pub places: Places,
+    /// How many bytes they hold at a time.
+    pub memory: usize,
     /// Where requests are written down.
     pub audit: Option<Log>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            places: Places::default(),
+            memory: DEFAULT_MEMORY,
+            audit: None,
+        }
+    }
 }
 
 /// What never changes, made when somebody asks for it: most clients never do.
@@ -75,12 +95,14 @@ struct Documents {
 impl Api {
     /// Serves objects to those who may have them.
     pub fn new(service: Arc<Service>, access: Arc<dyn Access>, options: Options) -> Arc<Self> {
+        let metrics = Metrics::new();
         Arc::new(Self {
             service,
             access,
             documents: Documents::default(),
-            metrics: Metrics::new(),
-            admission: Admission::new(options.places),
+            admission: Admission::new(options.places, &metrics),
+            budget: Budget::new(options.memory, metrics.flow_control()),
+            metrics,
             audit: options.audit.map(Arc::new),
             closing: watch::Sender::new(false),
         })
@@ -181,10 +203,18 @@ impl Api {
                     return Err(failure);
                 }
             };
+            let length = body::length(&body);
+            let share = match self.take_share(&user, &target, length).await {
+                Ok(share) => share,
+                Err(failure) => {
+                    body::discard(body).await;
+                    return Err(failure);
+                }
+            };
             let body = Sent::read(&parts.headers, body).await?;
-            Ok((user, place, body))
+            Ok((user, place, share, body))
         };
-        let (user, place, body) = match entered.await {
+        let (user, place, share, body) = match entered.await {
             Ok(entered) => entered,
             Err(failure) => return Ok(recorded(record, refusal(&failure)).await),
         };
@@ -197,13 +227,47 @@ impl Api {
             }
             let answer = api.carry_out(&user, target, &parts, body).await;
             let response = answer.unwrap_or_else(|failure| refusal(&failure));
-            Ok(recorded(record, response).await)
+            let response = recorded(record, response).await;
+            Ok(covered(response, share).await)
         });
         let mut response = answer.await.unwrap_or_else(|failure| refusal(&failure));
         if is_known {
             response.extensions_mut().insert(Identified);
         }
         Ok(response)
+    }
+
+    /// Waits until a request may hold what it needs: for its body, and for the object that is there. Lists take theirs piece
+    /// by piece.
+    async fn take_share(
+        self: &Arc<Self>,
+        user: &User,
+        target: &Target,
+        body: usize,
+    ) -> Result<Share> {
+        let mut width = body.saturating_mul(WRITE_WIDTH);
+        if let Target::Objects(objects) = target
+            && objects.name.is_some()
+        {
+            let (api, objects) = (Arc::clone(self), objects.clone());
+            let size = tokio::task::spawn_blocking(move || api.size(&objects));
+            // What cannot be told now is a failure of what comes next.
+            let size = size.await.unwrap_or_default();
+            width = width.saturating_add(size.saturating_mul(READ_WIDTH));
+        }
+        let client = user.into();
+        self.budget.take(&client, width, budget::PATIENCE).await
+    }
+
+    /// How large an object is that is stored.
+    fn size(&self, objects: &Objects) -> usize {
+        let size = || {
+            let of = self.find(objects)?;
+            let namespace = objects::namespace_of(of, objects).ok()?;
+            let name = objects.name.as_deref()?;
+            self.service.size(of, namespace, name).ok()
+        };
+        size().unwrap_or_default()
     }
 
     /// What is to be written down of a request, if anything is.
@@ -326,6 +390,18 @@ async fn recorded(record: Option<Record>, response: Response) -> Response {
     };
     record.finish(code);
     response
+}
+
+/// Counts an answer that is in memory until the client has taken it. Lists and watches count themselves.
+async fn covered(response: Response, share: Share) -> Response {
+    if response.body().size_hint().exact().is_none() {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    // It is in memory already, so that reading it does not fail.
+    let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let bytes = share.cover(vec![bytes]).pop().unwrap_or_default();
+    Response::from_parts(parts, bytes.into())
 }
 
 fn refusal(failure: &Failure) -> Response {

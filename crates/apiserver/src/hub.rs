@@ -141,6 +141,13 @@ impl Hub {
         }
     }
 
+    /// The object of this name, if it is at this revision.
+    pub fn at(&self, namespace: &str, name: &str, revision: u64) -> Option<Object> {
+        let id = (namespace.to_owned(), name.to_owned());
+        let known = self.lock().objects.get(&id).cloned();
+        known.filter(|known| known.revision() == Some(revision.to_string().as_str()))
+    }
+
     /// Waits for changes after a position and moves it. At most `most` come at once.
     pub async fn next(&self, position: &mut Position, most: usize) -> Result<Vec<Arc<HubEvent>>> {
         let changed = Arc::clone(&position.changed);

@@ -1,14 +1,18 @@
 //! What can be done with objects: the verbs of the API, without HTTP.
 
+mod decoded;
+mod expiring;
 mod guard;
 mod hubs;
 mod lifecycle;
 mod limits;
+mod listing;
 mod namespaces;
 mod pages;
 mod read;
 mod roles;
 mod shared_read;
+mod snapshots;
 mod watch;
 mod write;
 
@@ -24,14 +28,16 @@ use crate::options::ListOptions;
 use crate::registry::{Registry, ResourceType};
 use crate::storage::Storage;
 
+use self::decoded::Decoded;
 pub use self::guard::{Guard, Unguarded};
 use self::hubs::Hubs;
 pub(crate) use self::lifecycle::check_envelope;
+pub use self::listing::{End, Listing};
 use self::pages::Pages;
-pub use self::read::Page;
 use self::shared_read::SharedReads;
+use self::snapshots::Snapshots;
 pub use self::watch::{WatchEvent, WatchKind, Watching};
-pub use self::write::{Body, DeleteOptions, Deleted, Write};
+pub use self::write::{Body, DeleteOptions, Deleted, DeletedAll, Write};
 
 /// The name of an object that is asked for to see whether an answer comes; that there is none is one.
 const PROBE: &str = "readiness-probe";
@@ -42,7 +48,9 @@ pub struct Service {
     storage: Arc<dyn Storage>,
     hubs: Hubs,
     reads: SharedReads,
-    pages: Pages,
+    snapshots: Snapshots,
+    decoded: Arc<Decoded>,
+    pages: Arc<Pages>,
 }
 
 impl Service {
@@ -53,7 +61,9 @@ impl Service {
             storage,
             hubs: Hubs::default(),
             reads: SharedReads::default(),
-            pages: Pages::default(),
+            snapshots: Snapshots::default(),
+            decoded: Arc::default(),
+            pages: Arc::default(),
         })
     }
 

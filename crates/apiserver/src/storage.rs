@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde_json::Value;
 use tortie_store::Error;
+use tortie_store::embedded::{Most, Snapshot, Stored};
 
 use crate::failure::{Failure, Reason, Result};
 use crate::registry::ResourceType;
@@ -49,6 +50,39 @@ pub trait Storage: Send + Sync {
         let revision = self.list_each(of, namespace, &mut take).await?;
         Ok(Listed { items, revision })
     }
+
+    /// The present state, where it can be shown for a while.
+    fn snapshot(&self) -> Result<Option<Snapshot>> {
+        Ok(None)
+    }
+
+    /// What there is of a type in a state, after a namespace and name. Blocks.
+    fn look(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: Option<&str>,
+        after: Option<(&str, &str)>,
+        most: Most,
+    ) -> Result<Vec<Stored>>;
+
+    /// Reads one object in a state; none if it cannot be read as one, which is told in the log. Blocks.
+    fn read(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Value>>;
+
+    /// How many bytes of JSON an object is; nothing if there is none. Blocks.
+    fn size(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: &str,
+        name: &str,
+    ) -> Result<usize>;
 
     /// Stores a new object.
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value>;

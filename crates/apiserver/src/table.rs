@@ -136,12 +136,7 @@ pub fn table<'a>(
     options: Options,
     now: Timestamp,
 ) -> Value {
-    let columns: Vec<_> = if options.has_columns {
-        let columns = columns(resource).into_iter();
-        columns.map(Column::to_value).collect()
-    } else {
-        Vec::new()
-    };
+    let columns = column_definitions(resource, options);
     let rows: Vec<_> = objects
         .into_iter()
         .map(|object| row(resource, object, options, now))
@@ -155,6 +150,15 @@ pub fn table<'a>(
     })
 }
 
+/// What is said of the columns.
+pub fn column_definitions(resource: &ResourceType, options: Options) -> Vec<Value> {
+    if !options.has_columns {
+        return Vec::new();
+    }
+    let columns = columns(resource).into_iter();
+    columns.map(Column::to_value).collect()
+}
+
 /// An object with nothing but its metadata.
 pub fn partial(object: &Value, version: Version) -> Value {
     json!({
@@ -164,7 +168,7 @@ pub fn partial(object: &Value, version: Version) -> Value {
     })
 }
 
-fn api_version(version: Version) -> String {
+pub(crate) fn api_version(version: Version) -> String {
     format!("meta.k8s.io/{}", version.as_str())
 }
 
@@ -190,7 +194,8 @@ fn columns(resource: &ResourceType) -> Vec<Column> {
     }
 }
 
-fn row(resource: &ResourceType, object: &Value, options: Options, now: Timestamp) -> Value {
+/// The row of one object.
+pub fn row(resource: &ResourceType, object: &Value, options: Options, now: Timestamp) -> Value {
     let cells = match resource.content {
         Content::Calico(kind) => calico::cells(kind, object, now),
         Content::Native(kind) => native::cells(kind, object, now),

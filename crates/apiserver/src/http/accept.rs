@@ -5,13 +5,11 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{list, reply};
+use super::reply;
 use crate::failure::{Failure, Reason, Result};
-use crate::hub::Object;
 use crate::openapi;
 use crate::options::Query;
 use crate::registry::ResourceType;
-use crate::service::{Deleted, Page};
 use crate::table;
 
 /// How many forms of an answer are looked at.
@@ -184,19 +182,5 @@ impl View {
             },
         });
         reply::json(StatusCode::OK, &status)
-    }
-
-    /// All objects that were deleted.
-    pub(super) fn deleted_all(self, of: &ResourceType, deleted: Vec<Deleted>) -> Response {
-        let items = deleted.into_iter().map(|deleted| match deleted {
-            Deleted::Gone(object) | Deleted::Marked(object) => Object::new(object),
-        });
-        let page = Page {
-            items: items.collect(),
-            revision: 0,
-            continuation: String::new(),
-            remaining: None,
-        };
-        list::response(self, of, page)
     }
 }

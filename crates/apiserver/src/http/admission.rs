@@ -1,4 +1,4 @@
-//! How many requests are carried out at a time, and whose.
+//! How many requests are carried out at a time, and whose: what Kubernetes calls max in flight.
 //!
 //! Reads and writes have places of their own, so that neither keeps out the other. Nobody has more than half of them, and
 //! some are kept for administrators, who may have to repair what fills the others. Questions about health need no place.
@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::Method;
+use prometheus_client::metrics::gauge::Gauge;
 
+use super::metrics::Metrics;
 use crate::access::User;
 use crate::failure::{Failure, Reason, Result};
 
@@ -45,6 +47,7 @@ pub(super) struct Admission {
 /// The places of requests of one sort.
 struct Class {
     name: &'static str,
+    in_flight: Gauge,
     places: usize,
     kept: usize,
     taken: Mutex<Taken>,
@@ -64,18 +67,19 @@ pub(super) struct Place {
 }
 
 impl Admission {
-    pub(super) fn new(places: Places) -> Self {
-        let class = |name, count| {
+    pub(super) fn new(places: Places, metrics: &Metrics) -> Self {
+        let class = |name, request_kind, count| {
             Arc::new(Class {
                 name,
+                in_flight: metrics.in_flight(request_kind),
                 places: count,
                 kept: places.kept,
                 taken: Mutex::default(),
             })
         };
         Self {
-            reading: class("read", places.reading),
-            writing: class("write", places.writing),
+            reading: class("read", "readOnly", places.reading),
+            writing: class("write", "mutating", places.writing),
         }
     }
 
@@ -102,6 +106,7 @@ impl Admission {
             return Err(failure);
         }
         taken.all += 1;
+        class.in_flight.inc();
         *taken.by_user.entry(user.name.clone()).or_default() += 1;
         Ok(Place {
             class: Arc::clone(class),
@@ -125,6 +130,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut taken = self.class.taken();
         taken.all -= 1;
+        self.class.in_flight.dec();
         if let Some(own) = taken.by_user.get_mut(&self.user) {
             *own -= 1;
             if *own == 0 {
@@ -146,11 +152,12 @@ mod tests {
     }
 
     fn admission() -> Admission {
-        Admission::new(Places {
+        let places = Places {
             reading: 4,
             writing: 2,
             kept: 1,
-        })
+        };
+        Admission::new(places, &Metrics::new())
     }
 
     #[test]
@@ -172,6 +179,7 @@ mod tests {
         drop(others);
         assert!(admission.reading.taken().by_user.is_empty());
         assert_eq!(admission.reading.taken().all, 0);
+        assert_eq!(admission.reading.in_flight.get(), 0);
     }
 
     #[test]

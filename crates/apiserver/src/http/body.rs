@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::{HeaderMap, header};
 use futures::StreamExt as _;
 use serde_json::Value;
@@ -58,6 +58,13 @@ impl Sent {
     pub(super) fn object(&self) -> Result<Value> {
         object(&self.media_type, &self.bytes)
     }
+}
+
+/// How long a body is going to be: the longest there is, if that is not said.
+pub(super) fn length(body: &Body) -> usize {
+    let length = body.size_hint().exact();
+    let length = length.and_then(|length| usize::try_from(length).ok());
+    length.unwrap_or(MAX_BYTES).min(MAX_BYTES)
 }
 
 /// Reads a body that nobody wants, and keeps nothing of it: a client that is still sending when the connection ends would

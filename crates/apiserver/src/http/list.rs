@@ -1,142 +1,282 @@
 //! Lists, written item by item: all of them at once may be more than should be in memory.
 
-use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use axum::response::Response;
 use futures::{StreamExt as _, stream};
-use serde_json::json;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use super::accept::View;
+use super::budget::{Budget, Client, PATIENCE};
 use super::reply;
+use crate::failure::{Failure, Reason, Result};
 use crate::hub::Object;
-use crate::registry::ResourceType;
-use crate::service::Page;
+use crate::service::Listing;
 use crate::table;
 
 /// Items are joined up to about so many bytes.
 const ENOUGH: usize = 64 << 10;
 
+/// How long a list whose beginning was sent waits for its turn: it cannot be told to come back.
+const LONG_PATIENCE: Duration = Duration::from_mins(2);
+
+/// Whose list it is, and what that one may hold.
+#[derive(Clone)]
+pub(super) struct Reader {
+    pub(super) client: Client,
+    pub(super) budget: Arc<Budget>,
+}
+
 /// What is left of a list to write.
 struct Lines {
     view: View,
+    reader: Reader,
+    /// Away while somebody reads from it.
+    listing: Option<Listing>,
     /// What comes before the items; none once that is written.
     head: Option<String>,
-    items: std::vec::IntoIter<Object>,
-    /// The text of a large object that comes next. It is not copied: who reads slowly holds nothing of his own.
-    large: Option<Bytes>,
     is_first: bool,
-    is_over: bool,
+    now: Timestamp,
 }
 
-/// A page of a list.
-pub(super) fn response(view: View, of: &ResourceType, page: Page) -> Response {
-    let mut metadata = json!({"resourceVersion": page.revision.to_string()});
-    if !page.continuation.is_empty() {
-        metadata["continue"] = json!(page.continuation);
+/// What is written of a list at a time.
+struct Piece {
+    texts: Vec<Bytes>,
+    is_last: bool,
+}
+
+/// A list, or a page of one.
+pub(super) async fn response(view: View, listing: Listing, reader: Reader) -> Result<Response> {
+    let mut lines = Lines::new(view, listing, reader);
+    let first = lines.next(PATIENCE).await?;
+    if first.is_last && first.texts.len() == 1 {
+        let all = first.texts.into_iter().next().unwrap_or_default();
+        return Ok(reply::bytes(StatusCode::OK, all.into()));
     }
-    if let Some(remaining) = page.remaining {
-        metadata["remainingItemCount"] = json!(remaining);
-    }
-    let (kind, api_version) = match view {
-        View::Whole => (format!("{}List", of.kind), of.api_version()),
-        View::Metadata(version) => (
-            "PartialObjectMetadataList".to_owned(),
-            format!("meta.k8s.io/{}", version.as_str()),
-        ),
-        View::Table(options) => {
-            let now = jiff::Timestamp::now();
-            let table = if options.include == table::Include::Object {
-                let items: Vec<_> = page.items.iter().map(Object::whole).collect();
-                let items = items.iter().map(AsRef::as_ref);
-                table::table(of, items, &metadata, options, now)
-            } else {
-                let items = page.items.iter().map(Object::head);
-                table::table(of, items, &metadata, options, now)
-            };
-            return reply::json(StatusCode::OK, &table);
+    // Read when the client has taken what came before. What fails now ends the connection.
+    let is_last = first.is_last;
+    let rest = stream::unfold((!is_last).then_some(lines), async |lines| {
+        let mut lines = lines?;
+        match lines.next(LONG_PATIENCE).await {
+            Ok(piece) => {
+                let lines = (!piece.is_last).then_some(lines);
+                Some((Ok(piece), lines))
+            }
+            Err(failure) => {
+                tracing::warn!(reason = %failure, "A list could not be sent to its end");
+                Some((Err(failure), None))
+            }
         }
-    };
-    let mut lines = Lines {
-        view,
-        head: Some(format!(
-            "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{metadata},\"items\":[",
-            json!(kind),
-            json!(api_version)
-        )),
-        items: page.items.into_iter(),
-        large: None,
-        is_first: true,
-        is_over: false,
-    };
-    let first = lines.next().unwrap_or_default();
-    if lines.is_over {
-        return reply::bytes(StatusCode::OK, first.into());
-    }
-    // Written when the client has taken what came before, and not on the threads that serve all.
-    let rest = stream::unfold(lines, async |mut lines| {
-        let written = tokio::task::spawn_blocking(move || {
-            let next = lines.next();
-            (next, lines)
-        });
-        let (next, lines) = written.await.ok()?;
-        Some((next?, lines))
     });
-    let all = stream::iter([first]).chain(rest);
-    let body = Body::from_stream(all.map(Ok::<Bytes, Infallible>));
-    reply::bytes(StatusCode::OK, body)
+    let pieces = stream::iter([Ok(first)]).chain(rest);
+    let texts = pieces.flat_map(|piece| match piece {
+        Ok(piece) => stream::iter(piece.texts.into_iter().map(Ok).collect::<Vec<_>>()),
+        Err(failure) => stream::iter(vec![Err(failure)]),
+    });
+    Ok(reply::bytes(StatusCode::OK, Body::from_stream(texts)))
 }
 
 impl Lines {
-    /// The next bytes; none after the last.
-    fn next(&mut self) -> Option<Bytes> {
-        if let Some(large) = self.large.take() {
-            return Some(large);
-        }
-        if self.is_over {
-            return None;
-        }
-        let mut bytes = self.head.take().unwrap_or_default().into_bytes();
-        while bytes.len() < ENOUGH {
-            let Some(item) = self.items.next() else {
-                self.is_over = true;
-                bytes.extend_from_slice(b"]}\n");
-                break;
-            };
-            if !self.is_first {
-                bytes.push(b',');
+    fn new(view: View, listing: Listing, reader: Reader) -> Self {
+        let of = listing.of();
+        let (kind, api_version) = match view {
+            View::Whole => (format!("{}List", of.kind), of.api_version()),
+            View::Metadata(version) => (
+                "PartialObjectMetadataList".to_owned(),
+                table::api_version(version),
+            ),
+            View::Table(options) => ("Table".to_owned(), table::api_version(options.version)),
+        };
+        let items = match view {
+            View::Table(options) => {
+                let columns = Value::Array(table::column_definitions(of, options));
+                format!("\"columnDefinitions\":{columns},\"rows\":[")
             }
-            self.is_first = false;
-            match self.view {
-                View::Metadata(version) => {
-                    let partial = table::partial(item.head(), version);
-                    bytes.extend_from_slice(partial.to_string().as_bytes());
-                }
-                View::Whole | View::Table(_) => match item.text() {
-                    None => item.write(&mut bytes),
-                    large => {
-                        self.large = large;
-                        break;
-                    }
-                },
-            }
+            View::Whole | View::Metadata(_) => "\"items\":[".to_owned(),
+        };
+        Self {
+            view,
+            reader,
+            head: Some(format!(
+                "{{\"kind\":{},\"apiVersion\":{},{items}",
+                json!(kind),
+                json!(api_version)
+            )),
+            listing: Some(listing),
+            is_first: true,
+            now: Timestamp::now(),
         }
-        Some(bytes.into())
     }
+
+    /// What comes next, and how much memory it takes to read that is counted before it is read.
+    async fn next(&mut self, patience: Duration) -> Result<Piece> {
+        let mut listing = self.listing.take().ok_or_else(lost)?;
+        loop {
+            let (given_back, width) = self
+                .reading(move || {
+                    let width = listing.look()?;
+                    Ok((listing, width))
+                })
+                .await?;
+            listing = given_back;
+            let Reader { client, budget } = &self.reader;
+            let share = budget
+                .take(client, width.unwrap_or_default(), patience)
+                .await?;
+            let mut pen = Pen {
+                view: self.view,
+                now: self.now,
+                is_first: self.is_first,
+                bytes: self.head.take().unwrap_or_default().into_bytes(),
+                texts: Vec::new(),
+            };
+            let (given_back, mut pen, is_last) = self
+                .reading(move || {
+                    while let Some(object) = listing.next_object()? {
+                        pen.write(&listing, &object);
+                    }
+                    let is_last = listing.look()?.is_none();
+                    if is_last {
+                        pen.finish(&mut listing)?;
+                    }
+                    Ok((listing, pen, is_last))
+                })
+                .await?;
+            listing = given_back;
+            self.is_first = pen.is_first;
+            pen.cut();
+            if pen.texts.is_empty() {
+                // Nothing of it was selected.
+                continue;
+            }
+            self.listing = Some(listing);
+            return Ok(Piece {
+                texts: share.cover(pen.texts),
+                is_last,
+            });
+        }
+    }
+}
+
+impl Lines {
+    /// Reads where that holds up nobody.
+    async fn reading<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        // Never closed.
+        let _permit = self.reader.budget.reading.acquire().await;
+        let read = tokio::task::spawn_blocking(read);
+        read.await.unwrap_or_else(|_| Err(lost()))
+    }
+}
+
+/// Writes items, one after the other.
+struct Pen {
+    view: View,
+    now: Timestamp,
+    is_first: bool,
+    bytes: Vec<u8>,
+    texts: Vec<Bytes>,
+}
+
+impl Pen {
+    fn write(&mut self, listing: &Listing, item: &Object) {
+        if !self.is_first {
+            self.bytes.push(b',');
+        }
+        self.is_first = false;
+        let value = match self.view {
+            View::Whole => {
+                match item.text() {
+                    None => item.write(&mut self.bytes),
+                    // There is one for all, which is not copied.
+                    Some(text) => {
+                        self.cut();
+                        self.texts.push(text);
+                    }
+                }
+                None
+            }
+            View::Metadata(version) => Some(table::partial(item.head(), version)),
+            View::Table(options) => {
+                let of = listing.of();
+                let row = if options.include == table::Include::Object {
+                    table::row(of, &item.whole(), options, self.now)
+                } else {
+                    table::row(of, item.head(), options, self.now)
+                };
+                Some(row)
+            }
+        };
+        if let Some(value) = value {
+            // Writing a value into memory does not fail.
+            drop(serde_json::to_writer(&mut self.bytes, &value));
+        }
+        if self.bytes.len() >= ENOUGH {
+            self.cut();
+        }
+    }
+
+    /// What a list says of itself comes last: only now is it known whether there is more.
+    fn finish(&mut self, listing: &mut Listing) -> Result<()> {
+        let end = listing.end()?;
+        let mut metadata = json!({"resourceVersion": listing.revision().to_string()});
+        if !end.continuation.is_empty() {
+            metadata["continue"] = json!(end.continuation);
+        }
+        if let Some(remaining) = end.remaining {
+            metadata["remainingItemCount"] = json!(remaining);
+        }
+        let text = format!("],\"metadata\":{metadata}}}\n");
+        self.bytes.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+
+    fn cut(&mut self) {
+        if !self.bytes.is_empty() {
+            self.texts.push(std::mem::take(&mut self.bytes).into());
+        }
+    }
+}
+
+fn lost() -> Failure {
+    Failure::new(Reason::Internal, "the list could not be read to its end")
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
+    use crate::access::User;
+    use crate::http::metrics::FlowControl;
     use crate::registry::Registry;
+    use crate::service::Service;
+    use crate::storage::{CalicoStorage, DocumentStorage, RoleStorage, StandaloneStorage};
+    use tortie_store::Client as StoreClient;
+    use tortie_store::embedded::EmbeddedStore;
 
-    async fn read(page: Page) -> (bool, Value) {
-        let registry = Registry::standalone();
-        let of = registry.find("", "v1", "configmaps").unwrap();
-        let response = response(View::Whole, of, page);
+    async fn read(items: &[Value], view: View) -> (bool, Value) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(EmbeddedStore::open(folder.path().join("store")).unwrap());
+        let native = DocumentStorage::new(store.documents());
+        let calico = CalicoStorage::new(StoreClient::new(store));
+        let roles = RoleStorage::open(native.clone(), Arc::default())
+            .await
+            .unwrap();
+        let storage = Arc::new(StandaloneStorage::new(calico, native, roles));
+        let service = Service::new(Registry::standalone(), storage);
+        let of = service.registry().find("", "v1", "configmaps").unwrap();
+        let items = items.iter().cloned().map(Object::new).collect();
+        let reader = Reader {
+            client: (&User::administrator()).into(),
+            budget: Budget::new(1 << 20, FlowControl::default()),
+        };
+        let listing = service.list_of(of, items).await;
+        let response = response(view, listing, reader).await.unwrap();
         let is_whole = axum::body::HttpBody::size_hint(response.body())
             .exact()
             .is_some();
@@ -149,17 +289,15 @@ mod tests {
         for (count, is_whole) in [(0, true), (1, true), (10, true), (100, false)] {
             let item = |number: usize| json!({"data": {number.to_string(): "x".repeat(4096)}});
             let items: Vec<_> = (0..count).map(item).collect();
-            let page = Page {
-                items: items.iter().cloned().map(Object::new).collect(),
-                revision: 7,
-                continuation: "more".to_owned(),
-                remaining: Some(3),
-            };
             let expected = json!({
                 "kind": "ConfigMapList", "apiVersion": "v1", "items": items,
-                "metadata": {"resourceVersion": "7", "continue": "more", "remainingItemCount": 3},
+                "metadata": {"resourceVersion": "0"},
             });
-            assert_eq!(read(page).await, (is_whole, expected), "{count}");
+            assert_eq!(
+                read(&items, View::Whole).await,
+                (is_whole, expected),
+                "{count}"
+            );
         }
     }
 
@@ -168,15 +306,23 @@ mod tests {
         let item = |size: usize| json!({"data": {"key": vec!["text"; size]}});
         for sizes in [&[50_000][..], &[1, 50_000, 1], &[50_000, 50_000]] {
             let items: Vec<_> = sizes.iter().map(|size| item(*size)).collect();
-            let page = Page {
-                items: items.iter().cloned().map(Object::new).collect(),
-                revision: 7,
-                continuation: String::new(),
-                remaining: None,
-            };
-            let (is_whole, list) = read(page).await;
+            let (is_whole, list) = read(&items, View::Whole).await;
             assert!(!is_whole);
             assert_eq!(list["items"], Value::Array(items), "{sizes:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn rows_are_what_a_table_has() {
+        let items: Vec<_> = (0..3)
+            .map(|number| json!({"metadata": {"name": format!("c{number}")}}))
+            .collect();
+        let options = table::Options::default();
+        let (_, list) = read(&items, View::Table(options)).await;
+        let registry = Registry::standalone();
+        let of = registry.find("", "v1", "configmaps").unwrap();
+        let metadata = json!({"resourceVersion": "0"});
+        let expected = table::table(of, &items, &metadata, options, Timestamp::now());
+        assert_eq!(list, expected);
     }
 }

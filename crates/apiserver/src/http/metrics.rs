@@ -18,6 +18,40 @@ pub(super) struct Metrics {
     requests: Family<RequestLabels, Counter>,
     durations: Family<Labels, Histogram, Buckets>,
     watches: Family<Labels, Gauge>,
+    in_flight: Family<InFlightLabels, Gauge>,
+    flow_control: FlowControl,
+}
+
+/// Figures about what requests hold and wait for.
+#[derive(Clone)]
+pub(super) struct FlowControl {
+    /// How many bytes they may hold.
+    pub(super) limit: Gauge,
+    /// How many they hold.
+    pub(super) held: Gauge,
+    /// How many requests wait for their turn.
+    pub(super) waiting: Gauge,
+    /// How many were told to come back.
+    pub(super) rejected: Counter,
+    /// How long they waited.
+    pub(super) waited: Histogram,
+}
+
+impl Default for FlowControl {
+    fn default() -> Self {
+        Self {
+            limit: Gauge::default(),
+            held: Gauge::default(),
+            waiting: Gauge::default(),
+            rejected: Counter::default(),
+            waited: Buckets.new_metric(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct InFlightLabels {
+    request_kind: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -78,12 +112,32 @@ impl Metrics {
             "Watches that are open",
             watches.clone(),
         );
+        let in_flight = Family::default();
+        registry.register(
+            "apiserver_current_inflight_requests",
+            "Requests that are being carried out",
+            in_flight.clone(),
+        );
+        let flow_control = FlowControl::default();
+        flow_control.register(&mut registry);
         Self {
             registry,
             requests,
             durations,
             watches,
+            in_flight,
+            flow_control,
         }
+    }
+
+    /// The count of requests of a sort that are being carried out, under Kubernetes' name for the sort.
+    pub(super) fn in_flight(&self, request_kind: &'static str) -> Gauge {
+        let labels = InFlightLabels { request_kind };
+        self.in_flight.get_or_create(&labels).clone()
+    }
+
+    pub(super) fn flow_control(&self) -> FlowControl {
+        self.flow_control.clone()
     }
 
     pub(super) fn count(&self, subject: Subject<'_>, code: u16, took: Duration) {
@@ -123,6 +177,36 @@ impl Metrics {
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
+    }
+}
+
+impl FlowControl {
+    fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "apiserver_flowcontrol_memory_limit_bytes",
+            "How many bytes requests may hold at a time",
+            self.limit.clone(),
+        );
+        registry.register(
+            "apiserver_flowcontrol_memory_held_bytes",
+            "How many bytes requests hold, by what they were expected to",
+            self.held.clone(),
+        );
+        registry.register(
+            "apiserver_flowcontrol_current_inqueue_requests",
+            "Requests that wait for memory",
+            self.waiting.clone(),
+        );
+        registry.register(
+            "apiserver_flowcontrol_rejected_requests",
+            "Requests that waited for memory in vain",
+            self.rejected.clone(),
+        );
+        registry.register(
+            "apiserver_flowcontrol_request_wait_duration_seconds",
+            "How long requests waited for memory",
+            self.waited.clone(),
+        );
     }
 }
 

@@ -1,11 +1,14 @@
 //! Requests for objects.
 
+use std::sync::Arc;
+
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::Response;
 
 use super::accept::{Accept, View};
 use super::body::Sent;
+use super::list::Reader;
 use super::stream::End;
 use super::{Api, body, list, method_not_allowed, not_found, reply, stream};
 use crate::access::tiers::TierAccess;
@@ -106,8 +109,8 @@ impl Api {
             }
             ("list", _) => {
                 let options = self.selected(query, of, tiers).await?;
-                let page = self.service.list(of, namespace, &options, &user.name);
-                Ok(list::response(view, of, page.await?))
+                let listing = self.service.list(of, namespace, &options, &user.name);
+                list::response(view, listing.await?, self.reader(user)).await
             }
             ("deletecollection", _) => {
                 let selected = self.selected(query, of, tiers).await?;
@@ -116,7 +119,8 @@ impl Api {
                     .service
                     .delete_all(of, namespace, &selected, &options, guard)
                     .await?;
-                Ok(view.deleted_all(of, deleted))
+                let listing = self.service.list_of(of, deleted.objects).await;
+                list::response(view, listing, self.reader(user)).await
             }
             ("delete", Some(name)) => {
                 let options = body::delete_options(&body, query)?;
@@ -142,6 +146,13 @@ impl Api {
                 };
                 self.write(write, verb, name.as_deref(), view, &body).await
             }
+        }
+    }
+
+    fn reader(&self, user: &User) -> Reader {
+        Reader {
+            client: user.into(),
+            budget: Arc::clone(&self.budget),
         }
     }
 
@@ -278,7 +289,7 @@ fn selected_name(of: &ResourceType, query: &Query, verb: &str) -> Option<String>
 }
 
 /// A type with namespaces may be asked for in all of them, but an object is in one.
-fn namespace_of<'a>(of: &ResourceType, target: &'a Objects) -> Result<Option<&'a str>> {
+pub(super) fn namespace_of<'a>(of: &ResourceType, target: &'a Objects) -> Result<Option<&'a str>> {
     match (of.is_namespaced, target.namespace.as_deref(), &target.name) {
         (true, Some(namespace), _) => Ok(Some(namespace)),
         (true, None, None) | (false, None, _) => Ok(None),

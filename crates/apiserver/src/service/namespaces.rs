@@ -121,9 +121,7 @@ impl Service {
         {
             let all = ListOptions::default();
             let deleted = self.delete_all(inner, Some(name), &all, &options, &Unguarded);
-            for deleted in deleted.await? {
-                is_empty &= matches!(deleted, Deleted::Gone(_));
-            }
+            is_empty &= deleted.await?.are_gone;
         }
         if !is_empty || lifecycle::has_finalizers(&closed) {
             return Ok(Deleted::Marked(closed));

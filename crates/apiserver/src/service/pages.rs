@@ -1,12 +1,13 @@
 //! The rest of long lists, for clients that read them in pages.
 //!
 //! All pages of a list show the state of its first one: a watch from there tells each later change once. So what the
-//! first page has left over is kept for a while. A client that comes too late is told to begin anew.
+//! first page has left over is kept for a while: the state, or objects of it. A client that comes too late is told to begin anew.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
+use super::expiring::Expiring;
+use super::listing::{Position, Source};
 use crate::failure::{Failure, Reason, Result};
 use crate::hub::Object;
 use crate::options::ListOptions;
@@ -23,18 +24,15 @@ const MAX_BYTES: usize = 64 << 20;
 const LIFETIME: Duration = Duration::from_mins(5);
 
 /// Lists that somebody is reading.
-#[derive(Default)]
 pub(super) struct Pages {
-    lists: Mutex<VecDeque<Arc<Kept>>>,
+    lists: Expiring<Kept>,
 }
 
 struct Kept {
     id: uuid::Uuid,
     scope: Scope,
-    items: Vec<Object>,
-    revision: u64,
+    source: Source,
     bytes: usize,
-    end: Instant,
 }
 
 /// What a list is of, and whose it is: nobody else may go on with it, nor as if it were another.
@@ -46,16 +44,6 @@ pub(super) struct Scope {
     fields: FieldSelector,
     tiers: Option<BTreeSet<String>>,
     reader: String,
-}
-
-/// A part of a kept list.
-pub(super) struct Part {
-    pub(super) items: Vec<Object>,
-    pub(super) revision: u64,
-    /// What asks for the next part; empty after the last.
-    pub(super) continuation: String,
-    /// How many objects are left.
-    pub(super) remaining: usize,
 }
 
 impl Scope {
@@ -74,112 +62,95 @@ impl Scope {
             reader: reader.to_owned(),
         }
     }
+
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self {
+            lists: Expiring::new(LIFETIME),
+        }
+    }
 }
 
 impl Pages {
-    /// Keeps a list, and gives the first part of it.
-    pub(super) fn begin(
-        &self,
-        items: Vec<Object>,
-        revision: u64,
-        limit: usize,
-        scope: Scope,
-    ) -> Part {
-        let own = items.iter().filter(|item| !item.is_shared());
-        let kept = Kept {
-            id: uuid::Uuid::new_v4(),
-            scope,
-            bytes: own.map(Object::size).sum(),
-            items,
-            revision,
-            end: Instant::now() + LIFETIME,
+    /// Keeps a list for its next pages, and gives the name under which it is found.
+    pub(super) fn keep(&self, source: Source, scope: Scope) -> uuid::Uuid {
+        let bytes = match &source {
+            Source::Snapshot(_) => 0,
+            Source::Objects(objects) => {
+                let own = objects.items.iter().filter(|item| !item.is_shared());
+                own.map(Object::size).sum()
+            }
         };
-        let kept = Arc::new(kept);
-        let mut lists = self.lists();
-        lists.push_back(Arc::clone(&kept));
-        let mut bytes: usize = lists.iter().map(|list| list.bytes).sum();
-        while lists.len() > MAX_LISTS || (bytes > MAX_BYTES && lists.len() > 1) {
-            bytes -= lists.pop_front().map_or(0, |oldest| oldest.bytes);
-        }
-        drop(lists);
-        kept.part(0, limit)
+        let id = uuid::Uuid::new_v4();
+        self.lists.push(Kept {
+            id,
+            scope,
+            source,
+            bytes,
+        });
+        self.lists.with(|lists| {
+            let mut bytes: usize = lists.iter().map(|(_, list)| list.bytes).sum();
+            while lists.len() > MAX_LISTS || (bytes > MAX_BYTES && lists.len() > 1) {
+                bytes -= lists.pop_front().map_or(0, |(_, oldest)| oldest.bytes);
+            }
+        });
+        id
     }
 
-    /// Gives the part that a continuation asks for.
-    pub(super) fn proceed(&self, continuation: &str, limit: usize, scope: &Scope) -> Result<Part> {
-        let parsed = continuation.split_once('/');
-        let parsed = parsed.and_then(|(id, start)| {
-            Some((
-                uuid::Uuid::parse_str(id).ok()?,
-                start.parse::<usize>().ok()?,
-            ))
-        });
-        let Some((id, start)) = parsed else {
+    /// The list that a continuation asks for, and where it goes on.
+    pub(super) fn find(
+        &self,
+        continuation: &str,
+        scope: &Scope,
+    ) -> Result<(uuid::Uuid, Source, Position)> {
+        let no_token = || {
             let message = "continue: must be a token that the page before gave";
-            return Err(Failure::bad_request(message));
+            Failure::bad_request(message)
         };
-        let kept = self.lists().iter().find(|list| list.id == id).cloned();
-        if kept.as_ref().is_some_and(|kept| kept.scope != *scope) {
-            let message = "continue: the token is of another list; the next page has the path and the selectors of the first";
-            return Err(Failure::bad_request(message));
-        }
-        let kept = kept.filter(|kept| start <= kept.items.len());
-        let part = kept.map(|kept| kept.part(start, limit));
-        part.ok_or_else(|| {
-            let message = "The provided continue parameter is too old to display a consistent list result. You must \
-                           start a new list without the continue parameter.";
-            Failure::new(Reason::Expired, message)
+        let (id, position) = continuation.split_once('/').ok_or_else(no_token)?;
+        let id = uuid::Uuid::parse_str(id).map_err(|_| no_token())?;
+        self.lists.with(|lists| {
+            let kept = lists.iter().map(|(_, list)| list).find(|list| list.id == id);
+            let kept = kept.ok_or_else(too_late)?;
+            if kept.scope != *scope {
+                let message = "continue: the token is of another list; the next page has the path and the selectors of the first";
+                return Err(Failure::bad_request(message));
+            }
+            let position = kept.source.position(position).ok_or_else(no_token)?;
+            Ok((id, kept.source.clone(), position))
         })
     }
 }
 
-impl Pages {
-    /// Those whose time is not over; they are in the order in which it will be.
-    fn lists(&self) -> MutexGuard<'_, VecDeque<Arc<Kept>>> {
-        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        forget(&mut lists, Instant::now());
-        lists
-    }
-}
-
-fn forget(lists: &mut VecDeque<Arc<Kept>>, now: Instant) {
-    while lists.front().is_some_and(|oldest| oldest.end <= now) {
-        lists.pop_front();
-    }
-}
-
-impl Kept {
-    fn part(&self, start: usize, limit: usize) -> Part {
-        let end = match limit {
-            0 => self.items.len(),
-            limit => self.items.len().min(start.saturating_add(limit)),
-        };
-        let remaining = self.items.len() - end;
-        Part {
-            items: self.items.get(start..end).unwrap_or_default().to_vec(),
-            revision: self.revision,
-            continuation: if remaining == 0 {
-                String::new()
-            } else {
-                format!("{}/{end}", self.id)
-            },
-            remaining,
-        }
-    }
+pub(super) fn too_late() -> Failure {
+    let message = "The provided continue parameter is too old to display a consistent list result. You must start a new \
+                   list without the continue parameter.";
+    Failure::new(Reason::Expired, message)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
     use serde_json::json;
 
+    use super::super::shared_read::Objects;
     use super::*;
     use crate::options::Query;
     use crate::registry::Registry;
 
-    fn numbers(count: usize) -> Vec<Object> {
-        (0..count)
-            .map(|number| Object::new(json!(number)))
-            .collect()
+    fn numbers(count: usize) -> Source {
+        let items = (0..count).map(|number| Object::new(json!(number)));
+        Source::Objects(Arc::new(Objects {
+            items: items.collect(),
+            revision: 42,
+        }))
     }
 
     /// Of a path and a query, for a reader.
@@ -194,92 +165,73 @@ mod tests {
         scope("tiers", None, "", "ann")
     }
 
+    #[track_caller]
+    fn refusal(pages: &Pages, token: &str, scope: &Scope) -> Reason {
+        pages.find(token, scope).err().unwrap().reason
+    }
+
     #[test]
-    fn parts_make_up_the_list() {
+    fn a_list_is_found_where_it_goes_on() {
         let pages = Pages::default();
-        let mut part = pages.begin(numbers(7), 42, 3, tiers());
-        let mut all = part.items.clone();
-        assert_eq!(part.remaining, 4);
-        while !part.continuation.is_empty() {
-            part = pages.proceed(&part.continuation, 3, &tiers()).unwrap();
-            assert_eq!(part.revision, 42);
-            all.extend(part.items.clone());
-        }
-        assert_eq!(all, numbers(7));
+        let id = pages.keep(numbers(7), tiers());
+        let (found, source, position) = pages.find(&format!("{id}/3"), &tiers()).unwrap();
+        assert_eq!((found, source.revision()), (id, 42));
+        assert_eq!(position, Position::Index(3));
     }
 
     #[test]
     fn who_comes_too_late_begins_anew() {
         let pages = Pages::default();
-        let first = pages.begin(numbers(7), 42, 3, tiers());
+        let id = pages.keep(numbers(7), tiers());
         for _ in 0..MAX_LISTS {
-            pages.begin(numbers(7), 42, 3, tiers());
+            pages.keep(numbers(7), tiers());
         }
-        let failure = pages
-            .proceed(&first.continuation, 3, &tiers())
-            .err()
-            .unwrap();
-        assert_eq!(failure.reason, Reason::Expired);
-        for wrong in ["", "x", "x/1", "67e55044-10b1-426f-9247-bb680e5fe0c8/-1"] {
-            let failure = pages.proceed(wrong, 3, &tiers()).err().unwrap();
-            assert_eq!(failure.reason, Reason::BadRequest, "{wrong}");
+        let token = format!("{id}/3");
+        assert_eq!(refusal(&pages, &token, &tiers()), Reason::Expired);
+        for wrong in ["", "x", "x/1"] {
+            assert_eq!(
+                refusal(&pages, wrong, &tiers()),
+                Reason::BadRequest,
+                "{wrong}"
+            );
         }
+        let id = pages.keep(numbers(7), tiers());
+        let token = format!("{id}/-1");
+        assert_eq!(refusal(&pages, &token, &tiers()), Reason::BadRequest);
     }
 
     #[test]
     fn lists_are_kept_for_a_while() {
         let pages = Pages::default();
         let before = Instant::now();
-        let first = pages.begin(numbers(7), 42, 3, tiers());
-        forget(&mut pages.lists(), before);
-        assert!(pages.proceed(&first.continuation, 3, &tiers()).is_ok());
-        forget(&mut pages.lists(), Instant::now() + LIFETIME);
-        let failure = pages
-            .proceed(&first.continuation, 3, &tiers())
-            .err()
-            .unwrap();
-        assert_eq!(failure.reason, Reason::Expired);
-        assert!(pages.lists().is_empty());
+        let token = format!("{}/3", pages.keep(numbers(7), tiers()));
+        pages.lists.forget(before);
+        assert!(pages.find(&token, &tiers()).is_ok());
+        pages.lists.forget(Instant::now() + LIFETIME);
+        assert_eq!(refusal(&pages, &token, &tiers()), Reason::Expired);
     }
 
     #[test]
     fn a_token_is_good_for_its_own_list_alone() {
         let pages = Pages::default();
-        let own = || {
-            scope(
-                "networkpolicies",
-                Some("shop"),
-                "labelSelector=a%3Db",
-                "ann",
-            )
-        };
-        let first = pages.begin(numbers(7), 42, 3, own());
+        let of = |plural, namespace, query| scope(plural, namespace, query, "ann");
+        let (shop, selector) = (Some("shop"), "labelSelector=a%3Db");
+        let own = of("networkpolicies", shop, selector);
+        let token = format!("{}/3", pages.keep(numbers(7), own.clone()));
         for other in [
-            scope("networksets", Some("shop"), "labelSelector=a%3Db", "ann"),
-            scope(
-                "networkpolicies",
-                Some("bank"),
-                "labelSelector=a%3Db",
-                "ann",
-            ),
-            scope("networkpolicies", None, "labelSelector=a%3Db", "ann"),
-            scope(
-                "networkpolicies",
-                Some("shop"),
-                "labelSelector=a%3Dc",
-                "ann",
-            ),
-            scope("networkpolicies", Some("shop"), "", "ann"),
-            scope(
-                "networkpolicies",
-                Some("shop"),
-                "labelSelector=a%3Db",
-                "bob",
-            ),
+            of("networksets", shop, selector),
+            of("networkpolicies", Some("bank"), selector),
+            of("networkpolicies", None, selector),
+            of("networkpolicies", shop, "labelSelector=a%3Dc"),
+            of("networkpolicies", shop, ""),
+            scope("networkpolicies", shop, selector, "bob"),
         ] {
-            let failure = pages.proceed(&first.continuation, 3, &other).err().unwrap();
-            assert_eq!(failure.reason, Reason::BadRequest, "{other:?}");
+            assert_eq!(
+                refusal(&pages, &token, &other),
+                Reason::BadRequest,
+                "{other:?}"
+            );
         }
-        assert!(pages.proceed(&first.continuation, 3, &own()).is_ok());
+        assert!(pages.find(&token, &own).is_ok());
     }
 }

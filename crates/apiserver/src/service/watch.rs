@@ -92,8 +92,12 @@ impl Service {
         namespace: Option<&str>,
         options: &ListOptions,
     ) -> Result<Watching> {
-        let hub = self.hubs.of(of, &self.storage).await?;
         let initial = options.sends_initial;
+        let since = match options.revision {
+            Revision::At(revision) if initial != Some(true) => self.snapshots.before(revision),
+            _ => None,
+        };
+        let hub = self.hubs.of(of, &self.storage, since).await?;
         let (objects, position) = match options.revision {
             Revision::At(revision) if initial != Some(true) => {
                 (Vec::new(), hub.from_revision(revision, namespace)?)

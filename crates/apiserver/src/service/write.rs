@@ -7,6 +7,7 @@ use super::lifecycle::{self, Identity};
 use super::{Guard, Service, limits, manager};
 use crate::apply::{self, Apply, Operation};
 use crate::failure::{Failure, Reason, Result};
+use crate::hub::Object;
 use crate::options::{ListOptions, UnknownFields, WriteOptions};
 use crate::patch::Patch;
 use crate::registry::{Content, Native, ResourceType};
@@ -62,6 +63,15 @@ pub enum Deleted {
     Gone(Value),
     /// It goes as soon as those agree who hold it back.
     Marked(Value),
+}
+
+/// What became of objects that were to be deleted.
+#[derive(Debug)]
+pub struct DeletedAll {
+    /// What they were, or are.
+    pub objects: Vec<Object>,
+    /// Whether none of them is held back.
+    pub are_gone: bool,
 }
 
 impl Write<'_> {
@@ -311,20 +321,33 @@ impl Service {
         selected: &ListOptions,
         options: &DeleteOptions,
         guard: &dyn Guard,
-    ) -> Result<Vec<Deleted>> {
-        let mut deleted = Vec::new();
-        for object in self.storage.list(of, namespace).await?.items {
-            if !selected.selects(&object) {
-                continue;
-            }
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            let namespace = object["metadata"]["namespace"].as_str();
-            let one = Moved { guard, selected };
-            match Box::pin(self.delete(of, namespace, name, options, &one)).await {
-                Ok(one) => deleted.push(one),
-                // Somebody else was faster.
-                Err(failure) if failure.reason == Reason::NotFound => {}
-                Err(failure) => return Err(failure),
+    ) -> Result<DeletedAll> {
+        let mut deleted = DeletedAll {
+            objects: Vec::new(),
+            are_gone: true,
+        };
+        let all = ListOptions {
+            limit: 0,
+            continuation: String::new(),
+            ..selected.clone()
+        };
+        let mut listing = self.list(of, namespace, &all, "").await?;
+        while listing.look()?.is_some() {
+            while let Some(object) = listing.next_object()? {
+                let metadata = &object.head()["metadata"];
+                let name = metadata["name"].as_str().unwrap_or_default();
+                let namespace = metadata["namespace"].as_str();
+                let one = Moved { guard, selected };
+                match Box::pin(self.delete(of, namespace, name, options, &one)).await {
+                    Ok(Deleted::Gone(object)) => deleted.objects.push(Object::new(object)),
+                    Ok(Deleted::Marked(object)) => {
+                        deleted.objects.push(Object::new(object));
+                        deleted.are_gone = false;
+                    }
+                    // Somebody else was faster.
+                    Err(failure) if failure.reason == Reason::NotFound => {}
+                    Err(failure) => return Err(failure),
+                }
             }
         }
         Ok(deleted)

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use serde_json::Value;
 use tortie_api::{Kind, Resource};
+use tortie_store::embedded::{Most, Snapshot, Stored};
 use tortie_store::{Client, Key, Precondition, Query, Revision};
 
 use self::numbers::Shapes;
@@ -47,12 +48,7 @@ impl Storage for CalicoStorage {
     }
 
     async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value> {
-        let key = Key {
-            kind: kind_of(of)?,
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        };
-        let found = self.client.get(&key).await;
+        let found = self.client.get(&key(of, namespace, name)?).await;
         Ok(found
             .map_err(|error| store_failure(of, name, error))?
             .to_value())
@@ -83,6 +79,59 @@ impl Storage for CalicoStorage {
             revision = part.revision;
         }
         self.shapes.number(kind, &revision)
+    }
+
+    fn snapshot(&self) -> Result<Option<Snapshot>> {
+        let snapshot = self.client.store().snapshot();
+        snapshot.map_err(|error| Failure::new(Reason::Unavailable, error.to_string()))
+    }
+
+    fn look(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: Option<&str>,
+        after: Option<(&str, &str)>,
+        most: Most,
+    ) -> Result<Vec<Stored>> {
+        let query = Query {
+            namespace: namespace.map(ToOwned::to_owned),
+            ..Query::all(kind_of(of)?)
+        };
+        let found = snapshot.objects(&query, after, most);
+        found.map_err(|error| store_failure(of, "", error))
+    }
+
+    fn read(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Value>> {
+        let key = key(of, namespace, name)?;
+        let found = snapshot.get(&key);
+        match found.map_err(|error| store_failure(of, name, error))? {
+            Ok(mut resource) => {
+                resource.set_read_defaults();
+                Ok(Some(resource.to_value()))
+            }
+            Err(reason) => {
+                tracing::warn!(object = %key, reason, "An object cannot be read");
+                Ok(None)
+            }
+        }
+    }
+
+    fn size(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: &str,
+        name: &str,
+    ) -> Result<usize> {
+        let size = snapshot.size(&key(of, namespace, name)?);
+        size.map_err(|error| store_failure(of, name, error))
     }
 
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
@@ -165,6 +214,14 @@ fn deleted(key: Key) -> What {
         namespace: key.namespace,
         name: key.name,
     }
+}
+
+fn key(of: &ResourceType, namespace: &str, name: &str) -> Result<Key> {
+    Ok(Key {
+        kind: kind_of(of)?,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    })
 }
 
 fn kind_of(of: &ResourceType) -> Result<Kind> {

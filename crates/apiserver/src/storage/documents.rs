@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
-use tortie_store::embedded::{Document, DocumentChange, DocumentError, DocumentKey, Documents};
+use tortie_store::embedded::{
+    Document, DocumentChange, DocumentError, DocumentKey, Documents, Most, Snapshot, Stored,
+};
 
 use super::{Change, Changes, Mode, Storage, What, before_writing, native, store_failure};
 use crate::failure::{Failure, Reason, Result};
@@ -59,6 +61,52 @@ impl Storage for DocumentStorage {
             take(decode(of, &document)?);
         }
         Ok(revision)
+    }
+
+    fn snapshot(&self) -> Result<Option<Snapshot>> {
+        let snapshot = self.documents.snapshot().map(Some);
+        snapshot.map_err(|error| Failure::new(Reason::Unavailable, error.to_string()))
+    }
+
+    fn look(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: Option<&str>,
+        after: Option<(&str, &str)>,
+        most: Most,
+    ) -> Result<Vec<Stored>> {
+        let found = snapshot.documents(&collection(of).into(), namespace, after, most);
+        found.map_err(|error| failure(of, "", error))
+    }
+
+    fn read(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Value>> {
+        let key = key(of, namespace, name);
+        let found = snapshot.document(&key);
+        match decode(of, &found.map_err(|error| failure(of, name, error))?) {
+            Ok(object) => Ok(Some(object)),
+            Err(failure) => {
+                tracing::warn!(object = %key, reason = failure.message, "An object cannot be read");
+                Ok(None)
+            }
+        }
+    }
+
+    fn size(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: &str,
+        name: &str,
+    ) -> Result<usize> {
+        let size = snapshot.document_size(&key(of, namespace, name));
+        size.map_err(|error| failure(of, name, error))
     }
 
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {

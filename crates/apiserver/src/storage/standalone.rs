@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::Value;
+use tortie_store::embedded::{Most, Snapshot, Stored};
 
 use super::{CalicoStorage, Changes, DocumentStorage, Mode, RoleStorage, Storage};
 use crate::failure::Result;
@@ -55,6 +56,41 @@ impl Storage for StandaloneStorage {
         take: &mut (dyn FnMut(Value) + Send),
     ) -> Result<u64> {
         self.of(of).list_each(of, namespace, take).await
+    }
+
+    fn snapshot(&self) -> Result<Option<Snapshot>> {
+        self.calico.snapshot()
+    }
+
+    fn look(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: Option<&str>,
+        after: Option<(&str, &str)>,
+        most: Most,
+    ) -> Result<Vec<Stored>> {
+        self.of(of).look(snapshot, of, namespace, after, most)
+    }
+
+    fn read(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Value>> {
+        self.of(of).read(snapshot, of, namespace, name)
+    }
+
+    fn size(
+        &self,
+        snapshot: &Snapshot,
+        of: &ResourceType,
+        namespace: &str,
+        name: &str,
+    ) -> Result<usize> {
+        self.of(of).size(snapshot, of, namespace, name)
     }
 
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {

@@ -6,5 +6,6 @@ mod creation;
 mod deletion;
 mod heavy;
 mod limits;
+mod lists;
 mod roles;
 mod support;

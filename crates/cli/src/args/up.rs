@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
+use tortie_apiserver::http::DEFAULT_MEMORY;
 use tortie_store::embedded::DEFAULT_QUOTA;
 
 use super::audit::AuditLog;
@@ -46,12 +47,23 @@ pub(crate) struct Up {
     /// How large the store may become, in MiB; what would make it larger is refused.
     #[arg(long, value_name = "MIB", env = "TORTIE_QUOTA", default_value_t = DEFAULT_QUOTA >> 20, value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
     pub(crate) quota: u64,
+    /// How much memory requests to the API server may hold at a time, in MiB; others wait, or are told to come back.
+    #[arg(long, value_name = "MIB", env = "TORTIE_MEMORY_BUDGET", default_value_t = DEFAULT_MEMORY >> 20, value_parser = memory_budget)]
+    pub(crate) memory_budget: usize,
     /// Print a unit for systemd that runs this, and exit.
     #[arg(long)]
     pub(crate) print_systemd: bool,
     /// Where requests to the API server are written down.
     #[command(flatten)]
     pub(crate) audit: AuditLog,
+}
+
+/// Less is of no use, and more than that is no bound.
+fn memory_budget(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(mib @ 16..=65536) => Ok(mib),
+        _ => Err("must be a number of MiB from 16 to 65536".to_owned()),
+    }
 }
 
 /// Parts of `up` that can be left out.

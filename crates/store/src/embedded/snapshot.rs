@@ -167,10 +167,10 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// Reads one object. Blocks.
-    pub fn get(&self, key: &Key) -> Result<Resource> {
+    /// Reads one object; the inner error says why it cannot be read as one. Blocks.
+    pub fn get(&self, key: &Key) -> Result<Result<Resource, String>> {
         if default_profile::is(key) {
-            return Ok(default_profile::resource());
+            return Ok(Ok(default_profile::resource()));
         }
         let not_found = || Error::NotFound(key.clone());
         let stored_key = keys::encode(key).ok_or_else(not_found)?;
@@ -181,8 +181,15 @@ impl Snapshot {
                 json::decode(key.kind, json, revision.to_string())
             }))
         })?;
-        let decoded = found.ok_or_else(not_found)?;
-        decoded.map_err(|reason| Error::message(format!("{key} cannot be read: {reason}")))
+        found.ok_or_else(not_found)
+    }
+
+    /// How many bytes of JSON an object is; nothing if there is none. Blocks.
+    pub fn size(&self, key: &Key) -> Result<usize> {
+        match keys::encode(key) {
+            None => Ok(0),
+            Some(stored_key) => self.stored_size(&stored_key),
+        }
     }
 
     /// What there is of a collection's documents, as [`Snapshot::objects`] tells it of resources. Blocks.
@@ -227,6 +234,18 @@ impl Snapshot {
         found.ok_or_else(|| DocumentError::NotFound(key.clone()))
     }
 
+    /// How many bytes a document is; nothing if there is none. Blocks.
+    pub fn document_size(&self, key: &DocumentKey) -> Result<usize, DocumentError> {
+        Ok(self.stored_size(&key.encode()?)?)
+    }
+
+    fn stored_size(&self, stored_key: &[u8]) -> Result<usize> {
+        self.read(|txn| {
+            let value = txn.open_table(OBJECTS)?.get(stored_key)?;
+            Ok(value.map_or(0, |value| split(value.value()).1.len()))
+        })
+    }
+
     fn scan(
         &self,
         prefix: &[u8],
@@ -241,10 +260,10 @@ impl Snapshot {
         self.read(|txn| {
             let (mut found, mut bytes) = (Vec::new(), 0);
             let objects = txn.open_table(OBJECTS)?;
-            for item in objects.range::<&[u8]>((first, Bound::Unbounded))? {
-                if found.len() >= most.objects || bytes >= most.bytes {
-                    break;
-                }
+            let mut range = objects.range::<&[u8]>((first, Bound::Unbounded))?;
+            // The next one is not touched when there are enough: it may be large.
+            while found.len() < most.objects && bytes < most.bytes {
+                let Some(item) = range.next() else { break };
                 let (key, value) = item?;
                 if !key.value().starts_with(prefix) {
                     break;

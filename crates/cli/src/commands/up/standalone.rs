@@ -103,6 +103,7 @@ async fn serve(
             .with_context(|| format!("cannot open the audit log {}", audit.path.display()))?,
     };
     let options = Options {
+        memory: args.memory_budget << 20,
         audit,
         ..Options::default()
     };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
+use tortie_apiserver::http::DEFAULT_MEMORY;
 use tortie_store::embedded::DEFAULT_QUOTA;
 
 use crate::args::{DatastoreType, Global, Up};
@@ -133,6 +134,9 @@ fn command(
         option("listen", &args.listen);
         if args.quota != DEFAULT_QUOTA >> 20 {
             option("quota", &args.quota);
+        }
+        if args.memory_budget != DEFAULT_MEMORY >> 20 {
+            option("memory-budget", &args.memory_budget);
         }
     }
     if let Some(node) = &args.node {

@@ -55,7 +55,7 @@ async fn a_snapshot_shows_what_was_there() {
     assert_eq!(names(&found), ["a", "b", "c"]);
     let revisions: Vec<u64> = found.iter().map(|stored| stored.revision).collect();
     assert_eq!((revisions, snapshot.revision()), (vec![1, 2, 3], 3));
-    match snapshot.get(&b).unwrap() {
+    match snapshot.get(&b).unwrap().unwrap() {
         Resource::NetworkSet(set) => assert_eq!(set.spec.nets.len(), 1),
         other => panic!("{other:?}"),
     }
