@@ -98,6 +98,16 @@ impl fmt::Display for Path<'_> {
     }
 }
 
+/// What a problem says first of a field that a type does not have.
+pub(crate) const UNKNOWN_FIELD: &str = "unknown field";
+
+impl Problem {
+    /// Whether it is that the type has no such field.
+    pub fn is_unknown_field(&self) -> bool {
+        self.rule.starts_with(UNKNOWN_FIELD)
+    }
+}
+
 impl Problems {
     /// Notes a problem with a value that is there.
     pub fn add(&mut self, at: &Path<'_>, value: impl serde::Serialize, rule: impl Into<String>) {

@@ -37,7 +37,7 @@ use self::pages::Pages;
 use self::shared_read::SharedReads;
 use self::snapshots::Snapshots;
 pub use self::watch::{WatchEvent, WatchKind, Watching};
-pub use self::write::{Body, DeleteOptions, Deleted, DeletedAll, Write};
+pub use self::write::{Body, DeleteOptions, Deleted, DeletedAll, Write, Written};
 
 /// The name of an object that is asked for to see whether an answer comes; that there is none is one.
 const PROBE: &str = "readiness-probe";

@@ -26,6 +26,9 @@ pub trait Storage: Send + Sync {
     /// Fills in the defaults of a type, as storing the object does. What is wrong is left to be refused then.
     fn complete(&self, of: &ResourceType, object: &mut Value);
 
+    /// The fields of an object that its type does not have, and that are not in what was stored of it.
+    fn unknown_fields(&self, of: &ResourceType, given: &Value, stored: &Value) -> Vec<String>;
+
     /// Fails if nothing could be written now.
     async fn check_health(&self) -> Result<()> {
         Ok(())

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{Bounds, Fields, Node, Shape, TextRules};
 use crate::net;
-use crate::problem::{Path, Problems};
+use crate::problem::{Path, Problems, UNKNOWN_FIELD};
 use crate::repeated::repeated;
 
 /// How much of the schema applies.
@@ -204,7 +204,7 @@ impl Fields {
                     let hint = near
                         .map(|near| format!("; did you mean `{near}`?"))
                         .unwrap_or_default();
-                    problems.add(&at.field(name), value, format!("unknown field{hint}"));
+                    problems.add(&at.field(name), value, format!("{UNKNOWN_FIELD}{hint}"));
                 }
                 None => {}
             }

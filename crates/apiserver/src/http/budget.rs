@@ -101,7 +101,7 @@ impl Budget {
             total,
             kept: total / 8,
             narrow: LEAST.max(total / 1024),
-            reading: Semaphore::new(2 * available_parallelism().map_or(1, NonZero::get)),
+            reading: Semaphore::new(available_parallelism().map_or(2, NonZero::get).max(2)),
             state: Mutex::default(),
             metrics,
         })

@@ -18,7 +18,7 @@ use crate::options::{ListOptions, Query, UnknownFields, WriteOptions};
 use crate::patch::Patch;
 use crate::path::Objects;
 use crate::registry::{Content, Native, ResourceType};
-use crate::service::{Body, Deleted, Guard, Write};
+use crate::service::{Body, Deleted, Guard, Write, Written};
 
 /// What a request is about, and who sent it.
 #[derive(Clone, Copy)]
@@ -180,19 +180,31 @@ impl Api {
         sent: &Sent,
     ) -> Result<Response> {
         let repeated = sent.repeated_fields();
-        let warnings = match write.options.unknown_fields {
-            _ if repeated.is_empty() => Vec::new(),
-            UnknownFields::Drop => Vec::new(),
-            UnknownFields::Warn => duplicates(&repeated),
-            UnknownFields::Refuse => {
-                let message = format!(
-                    "strict decoding error: {}",
-                    duplicates(&repeated).join(", ")
-                );
-                return Err(Failure::bad_request(message));
-            }
+        let repeated: Vec<String> = repeated
+            .iter()
+            .map(|field| told("duplicate", field))
+            .collect();
+        let is_strict = write.options.unknown_fields == UnknownFields::Refuse;
+        if is_strict && !repeated.is_empty() {
+            let message = format!("strict decoding error: {}", repeated.join(", "));
+            return Err(Failure::bad_request(message));
+        }
+        let Written {
+            object,
+            is_new,
+            unknown_fields,
+        } = self.written(write, verb, name, sent).await?;
+        let code = if is_new {
+            StatusCode::CREATED
+        } else {
+            StatusCode::OK
         };
-        let response = self.written(write, verb, name, view, sent).await?;
+        let response = view.object(write.of, code, &object);
+        if write.options.unknown_fields != UnknownFields::Warn {
+            return Ok(response);
+        }
+        let unknown = unknown_fields.iter().map(|field| told("unknown", field));
+        let warnings: Vec<String> = repeated.into_iter().chain(unknown).collect();
         Ok(reply::with_warnings(response, &warnings))
     }
 
@@ -201,29 +213,17 @@ impl Api {
         write: Write<'_>,
         verb: &str,
         name: Option<&str>,
-        view: View,
         sent: &Sent,
-    ) -> Result<Response> {
+    ) -> Result<Written> {
         match (verb, name) {
-            ("create", None) => {
-                let object = sent.object()?;
-                let created = self.service.create(write, object).await?;
-                Ok(view.object(write.of, StatusCode::CREATED, &created))
-            }
+            ("create", None) => self.service.create(write, sent.object()?).await,
             ("update", Some(name)) => {
                 let body = Body::Whole(sent.object()?);
-                let (changed, _) = self.service.change(write, name, &body).await?;
-                Ok(view.object(write.of, StatusCode::OK, &changed))
+                self.service.change(write, name, &body).await
             }
             ("patch", Some(name)) => {
                 let body = patch_body(write.options, sent)?;
-                let (changed, is_new) = self.service.change(write, name, &body).await?;
-                let code = if is_new {
-                    StatusCode::CREATED
-                } else {
-                    StatusCode::OK
-                };
-                Ok(view.object(write.of, code, &changed))
+                self.service.change(write, name, &body).await
             }
             _ => Err(Failure::new(
                 Reason::MethodNotAllowed,
@@ -233,12 +233,9 @@ impl Api {
     }
 }
 
-/// What is said of fields that are given more than once, in Kubernetes' words.
-fn duplicates(repeated: &[String]) -> Vec<String> {
-    let texts = repeated.iter();
-    texts
-        .map(|field| format!("duplicate field {field:?}"))
-        .collect()
+/// What is said of a field, in Kubernetes' words.
+fn told(what: &str, field: &str) -> String {
+    format!("{what} field {field:?}")
 }
 
 fn patch_body(options: &WriteOptions, sent: &Sent) -> Result<Body> {

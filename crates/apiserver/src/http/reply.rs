@@ -53,8 +53,17 @@ pub(super) fn failure(failure: &Failure) -> Response {
     response
 }
 
+/// How many mistakes are told, and how many bytes of all of them: headers have bounds.
+const MOST_WARNINGS: usize = 16;
+const WARNING_BYTES: usize = 4096;
+
 /// An answer that also tells of mistakes which were put up with.
 pub(super) fn with_warnings(mut response: Response, warnings: &[String]) -> Response {
+    let mut bytes = 0;
+    let warnings = warnings.iter().take(MOST_WARNINGS).take_while(|warning| {
+        bytes += warning.len();
+        bytes <= WARNING_BYTES
+    });
     for warning in warnings {
         let text = warning.escape_default().collect::<String>();
         // Escaped, it has no character that a header cannot hold.

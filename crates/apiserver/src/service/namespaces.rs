@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::write::{DeleteOptions, Deleted};
+use super::write::{DeleteOptions, Deleted, Written};
 use super::{Service, lifecycle};
 use crate::failure::{Failure, Reason, Result};
 use crate::options::{ListOptions, WriteOptions};
@@ -166,7 +166,7 @@ impl ResourceType {
     }
 }
 
-fn ignore_existing(created: Result<Value>) -> Result<()> {
+fn ignore_existing(created: Result<Written>) -> Result<()> {
     match created {
         Err(failure) if failure.reason != Reason::AlreadyExists => Err(failure),
         _ => Ok(()),

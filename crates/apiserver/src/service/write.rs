@@ -56,6 +56,27 @@ pub struct DeleteOptions {
     pub is_dry_run: bool,
 }
 
+/// What became of a write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// The object as it is stored.
+    pub object: Value,
+    /// Whether there was none before.
+    pub is_new: bool,
+    /// What was given and its type does not have, if that is to be told.
+    pub unknown_fields: Vec<String>,
+}
+
+impl Written {
+    fn changed(object: Value) -> Self {
+        Self {
+            object,
+            is_new: false,
+            unknown_fields: Vec::new(),
+        }
+    }
+}
+
 /// What became of an object that was to be deleted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deleted {
@@ -83,6 +104,12 @@ impl Write<'_> {
         }
     }
 
+    /// What is compared with what is stored, where what is dropped is told.
+    fn compared(&self, object: &Value) -> Option<Value> {
+        let is_told = self.options.unknown_fields == UnknownFields::Warn;
+        is_told.then(|| object.clone())
+    }
+
     fn manager(&self, operation: Operation) -> apply::Manager {
         let name = match self.options.field_manager.as_str() {
             "" => self.agent,
@@ -98,7 +125,7 @@ impl Write<'_> {
 
 impl Service {
     /// Stores a new object.
-    pub async fn create(&self, write: Write<'_>, mut object: Value) -> Result<Value> {
+    pub async fn create(&self, write: Write<'_>, mut object: Value) -> Result<Written> {
         let Write { of, namespace, .. } = write;
         lifecycle::check_envelope(of, namespace, None, &mut object)?;
         write.guard.check(&object).await?;
@@ -117,7 +144,7 @@ impl Service {
         self.store_new(write, object).await
     }
 
-    async fn store_new(&self, write: Write<'_>, mut object: Value) -> Result<Value> {
+    async fn store_new(&self, write: Write<'_>, mut object: Value) -> Result<Written> {
         limits::check(write.of, &object)?;
         self.complete_native_defaults(write.of, &mut object);
         write.guard.check_content(None, &object).await?;
@@ -130,15 +157,31 @@ impl Service {
                 Err(failure) => return Err(failure),
             }
         }
+        let given = write.compared(&object);
         let created = self.storage.create(write.of, object, write.mode()).await?;
         if write.of.content == Content::Native(Native::Namespace) && !write.options.is_dry_run {
             self.add_account(&created).await?;
         }
-        Ok(created)
+        Ok(Written {
+            unknown_fields: self.unknown_fields(write.of, given.as_ref(), &created),
+            object: created,
+            is_new: true,
+        })
     }
 
-    /// Changes an object. Says whether it was created, which only server-side apply does.
-    pub async fn change(&self, write: Write<'_>, name: &str, body: &Body) -> Result<(Value, bool)> {
+    /// What was given of an object and is not of its type, if that is asked for.
+    fn unknown_fields(
+        &self,
+        of: &ResourceType,
+        given: Option<&Value>,
+        stored: &Value,
+    ) -> Vec<String> {
+        let given = given.map(|given| self.storage.unknown_fields(of, given, stored));
+        given.unwrap_or_default()
+    }
+
+    /// Changes an object. Only server-side apply creates it.
+    pub async fn change(&self, write: Write<'_>, name: &str, body: &Body) -> Result<Written> {
         let namespace = write.namespace.unwrap_or_default();
         let mut attempts = 0;
         loop {
@@ -159,7 +202,7 @@ impl Service {
                         {
                             continue;
                         }
-                        other => return other.map(|created| (created, true)),
+                        other => return other,
                     }
                 }
                 Err(failure) => return Err(failure),
@@ -172,12 +215,17 @@ impl Service {
                         && failure.details.causes.is_empty()
                         && !is_pinned
                         && attempts < ATTEMPTS => {}
-                other => return other.map(|changed| (changed, false)),
+                other => return other,
             }
         }
     }
 
-    async fn create_by_apply(&self, write: Write<'_>, name: &str, wanted: &Value) -> Result<Value> {
+    async fn create_by_apply(
+        &self,
+        write: Write<'_>,
+        name: &str,
+        wanted: &Value,
+    ) -> Result<Written> {
         let Write { of, namespace, .. } = write;
         let mut wanted = wanted.clone();
         lifecycle::check_envelope(of, namespace, Some(name), &mut wanted)?;
@@ -212,7 +260,7 @@ impl Service {
         name: &str,
         old: &Value,
         body: &Body,
-    ) -> Result<Value> {
+    ) -> Result<Written> {
         let Write { of, namespace, .. } = write;
         let now = now();
         let structure = write.structure();
@@ -245,18 +293,23 @@ impl Service {
             apply::track(old, &mut new, &manager, &now, structure);
         }
         if lifecycle::is_unchanged(old, &new) {
-            return Ok(new);
+            return Ok(Written::changed(new));
         }
         if lifecycle::is_to_be_removed(&new) {
             self.storage.delete(of, old, mode).await?;
             if let (Some(namespace), false) = (namespace, mode.is_dry_run) {
                 Box::pin(self.finish_namespace(namespace)).await;
             }
-            return Ok(new);
+            return Ok(Written::changed(new));
         }
         limits::check(of, &new)?;
         write.guard.check_content(Some(old), &new).await?;
-        self.storage.update(of, new, mode).await
+        let given = write.compared(&new);
+        let changed = self.storage.update(of, new, mode).await?;
+        Ok(Written {
+            unknown_fields: self.unknown_fields(of, given.as_ref(), &changed),
+            ..Written::changed(changed)
+        })
     }
 
     /// Deletes an object, or marks it if somebody holds it back.

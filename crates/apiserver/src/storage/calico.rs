@@ -42,6 +42,14 @@ impl Storage for CalicoStorage {
         }
     }
 
+    fn unknown_fields(&self, _: &ResourceType, given: &Value, _: &Value) -> Vec<String> {
+        let Err(problems) = Resource::decode_strict(given) else {
+            return Vec::new();
+        };
+        let unknown = problems.iter().filter(|problem| problem.is_unknown_field());
+        unknown.map(|problem| problem.field.clone()).collect()
+    }
+
     async fn check_health(&self) -> Result<()> {
         let checked = self.client.store().check_health().await;
         checked.map_err(|error| Failure::new(Reason::Unavailable, error.to_string()))

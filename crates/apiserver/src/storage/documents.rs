@@ -44,6 +44,12 @@ impl Storage for DocumentStorage {
         native::complete(of, object);
     }
 
+    fn unknown_fields(&self, _: &ResourceType, given: &Value, stored: &Value) -> Vec<String> {
+        let mut unknown = Vec::new();
+        native::collect_unknown(given, stored, "", &mut unknown);
+        unknown
+    }
+
     async fn get(&self, of: &ResourceType, namespace: &str, name: &str) -> Result<Value> {
         let found = self.documents.get(&key(of, namespace, name));
         decode(of, &found.map_err(|error| failure(of, name, error))?)

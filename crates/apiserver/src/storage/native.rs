@@ -207,7 +207,7 @@ fn check_unknown(given: &Value, known: &Value) -> Result<()> {
     )))
 }
 
-fn collect_unknown(given: &Value, known: &Value, path: &str, unknown: &mut Vec<String>) {
+pub(super) fn collect_unknown(given: &Value, known: &Value, path: &str, unknown: &mut Vec<String>) {
     match (given, known) {
         (Value::Object(given), Value::Object(known)) => {
             for (field, value) in given {

@@ -41,6 +41,10 @@ impl Storage for StandaloneStorage {
         self.of(of).complete(of, object);
     }
 
+    fn unknown_fields(&self, of: &ResourceType, given: &Value, stored: &Value) -> Vec<String> {
+        self.of(of).unknown_fields(of, given, stored)
+    }
+
     async fn check_health(&self) -> Result<()> {
         self.calico.check_health().await
     }

@@ -12,10 +12,10 @@ use crate::support::{Cluster, eventually, issue};
 
 const TIERS: &str = "/apis/projectcalico.org/v3/tiers";
 
-/// The code and the text of an answer; the code is 0 if there is none.
 /// How long an answer may take. Mostly it takes some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The code and the text of an answer; the code is 0 if there is none.
 async fn ask(authority: &Path, address: SocketAddr, who: AuthInfo, path: &str) -> (u16, String) {
     ask_with(authority, address, who, path, &[]).await
 }

@@ -75,3 +75,75 @@ async fn objects_do_not_grow_beyond_their_bound() {
     let message = refused.message();
     assert!(message.ends_with("the limit is 3145728"), "{message}");
 }
+
+/// A policy with a field that its type does not have, and a pod with one.
+fn with_unknown_field() -> [(&'static str, serde_json::Value, &'static str); 2] {
+    let tier = json!({"metadata": {"name": "silver"}, "spec": {"order": 10, "colour": "red"}});
+    let pod = json!({
+        "metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i", "colour": "red"}]},
+    });
+    let pods = "/api/v1/namespaces/default/pods";
+    [
+        (TIERS, tier, "spec.colour"),
+        (pods, pod, "spec.containers[0].colour"),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_that_the_type_does_not_have_are_told_or_refused_as_asked() {
+    let alone = Alone::start().await;
+    for (path, object, field) in with_unknown_field() {
+        let warning = format!("warning: 299 - \"unknown field \\\"{field}\\\"\"");
+        let refused = alone
+            .post(&format!("{path}?fieldValidation=Strict"), &object)
+            .await;
+        assert!(matches!(refused.code, 400 | 422), "{refused:?}");
+        assert!(refused.message().contains(field), "{refused:?}");
+
+        let warned = alone
+            .post(&format!("{path}?fieldValidation=Warn"), &object)
+            .await;
+        assert_eq!(warned.code, 201, "{warned:?}");
+        assert!(warned.head.contains(&warning), "{}", warned.head);
+        assert!(!warned.body.contains("\"red\""), "{}", warned.body);
+
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let own = format!("{path}/{name}?fieldValidation=Warn&fieldManager=ann&force=true");
+        let mut applied = object.clone();
+        applied["apiVersion"] = warned.json()["apiVersion"].clone();
+        applied["kind"] = warned.json()["kind"].clone();
+        let merge = json!({"spec": object["spec"], "metadata": {"labels": {"a": "b"}}});
+        for (method, media, body) in [
+            ("PATCH", "application/merge-patch+json", &merge),
+            ("PATCH", "application/apply-patch+yaml", &applied),
+            ("PUT", "application/json", &applied),
+        ] {
+            let warned = alone.ask(method, &own, media, &body.to_string()).await;
+            assert_eq!(warned.code, 200, "{media}: {warned:?}");
+            assert!(warned.head.contains(&warning), "{media}: {}", warned.head);
+        }
+
+        let mut other = object.clone();
+        other["metadata"]["name"] = json!("quiet");
+        let quiet = alone
+            .post(&format!("{path}?fieldValidation=Ignore"), &other)
+            .await;
+        assert_eq!(quiet.code, 201, "{quiet:?}");
+        assert!(!quiet.head.contains("warning:"), "{}", quiet.head);
+    }
+    // However many there are.
+    let unknown: serde_json::Map<_, _> = (0..1000)
+        .map(|number| (format!("f{number}"), json!(1)))
+        .collect();
+    let tier = json!({"metadata": {"name": "many"}, "spec": unknown});
+    let warned = alone
+        .post(&format!("{TIERS}?fieldValidation=Warn"), &tier)
+        .await;
+    assert_eq!(warned.code, 201, "{warned:?}");
+    assert_eq!(
+        warned.head.matches("warning:").count(),
+        16,
+        "{}",
+        warned.head
+    );
+}

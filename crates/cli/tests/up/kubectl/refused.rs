@@ -207,3 +207,27 @@ fn tiers_are_looked_after() {
         "networkpolicy.projectcalico.org/default.two\n"
     );
 }
+
+#[test]
+fn fields_that_are_not_known_are_warned_of() {
+    let up = Up::api_server();
+    let tier = r#"{"apiVersion": "projectcalico.org/v3", "kind": "Tier", "metadata": {"name": "gold"}, "spec": {"order": 7, "colour": "red"}}"#;
+    let apply = ["apply", "--validate=warn", "-f", "-"];
+    for server_side in [&[][..], &["--server-side", "--force-conflicts"]] {
+        let output = up.try_kubectl(&[&apply[..], server_side].concat(), tier);
+        assert!(output.status.success(), "{output:?}");
+        let said = output.stderr;
+        assert!(
+            said.contains(r#"Warning: unknown field "spec.colour""#),
+            "{said}"
+        );
+        up.kubectl(&["delete", "tier", "gold"]);
+    }
+    let said = up.refusal(&["apply", "-f", "-"], tier);
+    assert!(said.contains("colour"), "{said}");
+    let output = up.try_kubectl(&["apply", "--validate=ignore", "-f", "-"], tier);
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+}
