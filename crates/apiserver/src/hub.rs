@@ -56,6 +56,8 @@ pub struct Position {
     namespace: Option<String>,
     changed: Arc<Notify>,
     next: usize,
+    /// Changes up to here are known to the watcher already, also where the hub still has to learn of them.
+    after: u64,
     revision: u64,
 }
 
@@ -158,16 +160,21 @@ impl Hub {
                 let state = self.lock();
                 let namespace = position.namespace.as_deref();
                 let after = state.recent.after(position.next, namespace, most.max(1));
-                let Some(after) = after else {
+                let Some(mut after) = after else {
                     return Err(too_old(position.revision, state.covered_after));
                 };
                 position.next = after.next;
-                position.revision = match after.events.last() {
+                let reached = match after.events.last() {
                     Some(last) if !after.is_all => last.revision,
                     _ => state.revision,
                 };
+                position.revision = reached.max(position.after);
+                after.events.retain(|event| event.revision > position.after);
                 if !after.events.is_empty() {
                     return Ok(after.events);
+                }
+                if !after.is_all {
+                    continue;
                 }
                 if let Some(failure) = &state.end {
                     return Err(failure.clone());
@@ -182,7 +189,7 @@ impl Hub {
         let state = self.lock();
         let namespace = position.namespace.as_deref();
         match state.recent.after(position.next, namespace, 1) {
-            Some(after) if after.events.is_empty() => state.revision,
+            Some(after) if after.events.is_empty() => state.revision.max(position.after),
             _ => position.revision,
         }
     }
@@ -220,6 +227,7 @@ impl State {
             namespace: namespace.map(ToOwned::to_owned),
             changed: self.recent.subscribe(namespace),
             next,
+            after: revision,
             revision,
         }
     }

@@ -55,6 +55,22 @@ async fn events_say_what_was_before() {
     assert_eq!(hub.reached(&position), 11);
 }
 
+/// Whoever listed may know more than the hub, which learns of it a moment later.
+#[tokio::test]
+async fn what_a_watcher_knows_is_not_told_again() {
+    let hub = hub();
+    let mut position = hub.from_revision(9, None).unwrap();
+    assert_eq!(hub.reached(&position), 9);
+    for revision in 8..=11 {
+        put(&hub, "gold", revision);
+    }
+    let events = hub.next(&mut position, 1).await.unwrap();
+    assert_eq!((events.len(), events[0].revision), (1, 10));
+    let events = hub.next(&mut position, 100).await.unwrap();
+    assert_eq!((events.len(), events[0].revision), (1, 11));
+    assert_eq!(hub.reached(&position), 11);
+}
+
 #[tokio::test]
 async fn a_watch_goes_on_where_it_was() {
     let hub = hub();

@@ -39,6 +39,13 @@ impl Hubs {
         {
             return Ok(Arc::clone(hub));
         }
+        // What has happened since then may be forgotten already.
+        let since = match since {
+            Some(snapshot) if storage.watch(of, snapshot.revision()).await.is_ok() => {
+                Some(snapshot)
+            }
+            _ => None,
+        };
         let (objects, revision) = if let Some(snapshot) = since {
             (read(of, storage, &snapshot).await?, snapshot.revision())
         } else {

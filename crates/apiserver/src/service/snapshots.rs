@@ -48,12 +48,12 @@ impl Snapshots {
         Ok(Some(snapshot))
     }
 
-    /// The newest state that is not newer than a revision.
+    /// The oldest state, if it is not newer than a revision: from there on, all who listed can watch.
     pub(super) fn before(&self, revision: u64) -> Option<Snapshot> {
         self.recent.with(|recent| {
             let usable = recent.iter().map(|(_, snapshot)| snapshot);
             let usable = usable.filter(|kept| kept.revision() <= revision && !kept.has_ended());
-            usable.max_by_key(|kept| kept.revision()).cloned()
+            usable.min_by_key(|kept| kept.revision()).cloned()
         })
     }
 }

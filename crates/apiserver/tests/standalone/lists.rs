@@ -140,6 +140,31 @@ async fn a_watch_goes_on_where_a_page_was() {
     assert_eq!(events[1]["object"]["data"]["key"], "before");
 }
 
+/// Several list while things change, and whoever listed last is the first to watch.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_who_listed_can_watch_from_there() {
+    let alone = Alone::start().await;
+    let mut lists = Vec::new();
+    for name in ["a", "b", "c"] {
+        lists.push(alone.get(CONFIG_MAPS).await.json()["metadata"]["resourceVersion"].clone());
+        store(&alone, [name]).await;
+    }
+    for (from, expected) in lists
+        .iter()
+        .zip([&["a", "b", "c"][..], &["b", "c"], &["c"]])
+        .rev()
+    {
+        let from = from.as_str().unwrap();
+        let path = format!("{CONFIG_MAPS}?watch=1&timeoutSeconds=1&resourceVersion={from}");
+        let watch = alone.get(&path).await;
+        let events = watch.body.lines().map(serde_json::from_str::<Value>);
+        let told: Vec<_> = events
+            .map(|event| event.unwrap()["object"]["metadata"]["name"].clone())
+            .collect();
+        assert_eq!(told, expected, "{}", watch.body);
+    }
+}
+
 /// Reads a whole answer slowly: nothing until told, then everything.
 async fn finish(mut stream: tokio::net::UnixStream) -> Answer {
     let mut text = String::new();
