@@ -33,9 +33,21 @@ pub(crate) struct Followed<T, K = ObjectKey> {
 }
 
 struct Shared<T, K> {
-    objects: RwLock<HashMap<K, T>>,
+    objects: RwLock<Objects<T, K>>,
     is_synced: watch::Sender<bool>,
 }
+
+struct Objects<T, K> {
+    known: HashMap<K, T>,
+    /// How often the datastore told something.
+    told: u64,
+    /// Whether everything is being read.
+    is_reading: bool,
+}
+
+/// How much the datastore has told at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment(u64);
 
 /// What is kept of a key: all of it, or so much that it can be told from others.
 pub(crate) trait Keep: Clone + Eq + Hash + Send + Sync + 'static {
@@ -97,7 +109,11 @@ impl<T, K> Default for Followed<T, K> {
     fn default() -> Self {
         Self {
             shared: Arc::new(Shared {
-                objects: RwLock::default(),
+                objects: RwLock::new(Objects {
+                    known: HashMap::new(),
+                    told: 0,
+                    is_reading: false,
+                }),
                 is_synced: watch::Sender::new(false),
             }),
         }
@@ -107,17 +123,30 @@ impl<T, K> Default for Followed<T, K> {
 impl<T: Clone, K: Keep> Followed<T, K> {
     /// What is kept of an object.
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<T> {
-        self.read().get(&K::of(key)).cloned()
+        self.read().known.get(&K::of(key)).cloned()
     }
 
-    /// Notes what was just written, which the datastore will tell as well, so that it is not looked at again until then.
-    pub(crate) fn note(&self, key: &ObjectKey, value: T) {
-        self.write().insert(K::of(key), value);
+    /// Before something is written that is to be noted.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment(self.read().told)
+    }
+
+    /// Notes what was written after a moment, which the datastore will tell as well, so that it is not looked at again until
+    /// then. Where it has told something since, that may be a later change by others, and nothing is noted: the caller has to
+    /// look again.
+    #[must_use]
+    pub(crate) fn note(&self, key: &ObjectKey, value: T, since: Moment) -> bool {
+        let mut objects = self.write();
+        let is_newest = objects.told == since.0 && !objects.is_reading;
+        if is_newest {
+            objects.known.insert(K::of(key), value);
+        }
+        is_newest
     }
 
     /// The objects that there are.
     pub(crate) fn keys(&self) -> Vec<K> {
-        self.read().keys().cloned().collect()
+        self.read().known.keys().cloned().collect()
     }
 
     /// Whether everything was read once.
@@ -132,12 +161,26 @@ impl<T: Clone, K: Keep> Followed<T, K> {
         let _ = is_synced.wait_for(|synced| *synced).await;
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<K, T>> {
+    /// Takes in what the datastore tells.
+    fn tell<R>(&self, change: impl FnOnce(&mut HashMap<K, T>) -> R) -> R {
+        let mut objects = self.write();
+        objects.told += 1;
+        change(&mut objects.known)
+    }
+
+    /// Everything begins or ceases to be read.
+    fn set_reading(&self, is_reading: bool) {
+        let mut objects = self.write();
+        objects.told += 1;
+        objects.is_reading = is_reading;
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Objects<T, K>> {
         let objects = self.shared.objects.read();
         objects.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<K, T>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Objects<T, K>> {
         let objects = self.shared.objects.write();
         objects.unwrap_or_else(PoisonError::into_inner)
     }
@@ -239,7 +282,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static, K: Keep> Follower<T, K> {
         let Some(new) = (self.project)(&resource) else {
             return self.remove(followed, &K::of(&key), false);
         };
-        let old = followed.write().insert(K::of(&key), new.clone());
+        let old = followed.tell(|known| known.insert(K::of(&key), new.clone()));
         if old.as_ref() == Some(&new) {
             return;
         }
@@ -253,15 +296,21 @@ impl<T: Clone + PartialEq + Send + Sync + 'static, K: Keep> Follower<T, K> {
 
     /// What cannot be read may be an object that somebody broke, so it is told even if it was not known.
     fn remove(&self, followed: &Followed<T, K>, key: &K, is_unreadable: bool) {
-        let old = followed.write().remove(key);
+        let old = followed.tell(|known| known.remove(key));
         if old.is_some() || is_unreadable {
             let old = old.as_ref();
             (self.tell)(followed, Change::Gone { key, old });
         }
     }
 
-    /// Reads everything.
     async fn read(&self, followed: &Followed<T, K>) -> Result<Revision, Error> {
+        followed.set_reading(true);
+        let read = self.read_all(followed).await;
+        followed.set_reading(false);
+        read
+    }
+
+    async fn read_all(&self, followed: &Followed<T, K>) -> Result<Revision, Error> {
         let mut gone: HashSet<K> = followed.keys().into_iter().collect();
         let mut revision = Revision::default();
         let mut parts = self.store().list_in_parts(&self.query);
@@ -323,4 +372,33 @@ fn kept<K: Keep>(key: &Key) -> K {
 pub(crate) fn store_key(kind: tortie_store::Kind, key: &ObjectKey) -> Key {
     let namespace = key.namespace.as_deref().unwrap_or_default();
     Key::namespaced(kind, namespace, &*key.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_not_noted_over_what_was_told_since() {
+        let key = ObjectKey::new("shop", "p");
+        let followed: Followed<u8> = Followed::default();
+        let before = followed.moment();
+        assert!(followed.note(&key, 1, before));
+        assert_eq!(followed.get(&key), Some(1));
+        // It is written, and somebody else deletes it before the write is noted.
+        let before = followed.moment();
+        followed.tell(|known| known.insert(key.clone(), 1));
+        followed.tell(|known| known.remove(&key));
+        assert!(!followed.note(&key, 1, before));
+        assert_eq!(followed.get(&key), None);
+        // A list may or may not have what is written meanwhile.
+        let before = followed.moment();
+        followed.set_reading(true);
+        assert!(!followed.note(&key, 1, before));
+        let during = followed.moment();
+        assert!(!followed.note(&key, 1, during));
+        followed.set_reading(false);
+        assert!(!followed.note(&key, 1, during));
+        assert!(followed.note(&key, 1, followed.moment()));
+    }
 }

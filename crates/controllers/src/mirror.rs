@@ -16,6 +16,7 @@ mod wanted;
 pub(crate) use wanted::Wanted;
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -30,6 +31,9 @@ use crate::settings::Mirroring;
 
 /// How often a lost race is run again at once; after that with growing pauses.
 const ATTEMPTS: usize = 5;
+
+/// When a copy is looked at again that others may have changed while it was written.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// One kind of copies.
 pub(crate) trait Mirrored: Debug + Clone + Send + Sync + 'static {
@@ -117,7 +121,7 @@ impl<M: Mirrored> Reconciler for Mirror<M> {
         match (wanted, self.followed.get(key)) {
             (Some((digest, _)), Some(actual)) if digest == actual => {}
             (Some((digest, spec)), actual) => {
-                self.put(key, digest, spec, actual.is_some()).await?;
+                return self.put(key, digest, spec, actual.is_some()).await;
             }
             (None, Some(_)) => self.remove(key).await?,
             (None, None) => {}
@@ -134,22 +138,22 @@ impl<M: Mirrored> Mirror<M> {
         digest: Digest,
         spec: &str,
         mut is_there: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<Action, Failure> {
         let spec: Value = serde_json::from_str(spec).map_err(Failure::never)?;
         tracing::info!(key = %key, "Create/Update {} in Calico datastore", M::KIND);
         let mut attempts = 0;
         loop {
             attempts += 1;
+            let before = self.followed.moment();
             let outcome = if is_there {
                 self.update(key, digest, &spec).await
             } else {
                 self.create(key, &spec).await
             };
             match outcome {
-                Ok(()) => {
-                    self.followed.note(key, digest);
-                    return Ok(());
-                }
+                Ok(()) if self.followed.note(key, digest, before) => return Ok(Action::Done),
+                // By now it may be another's again.
+                Ok(()) => return Ok(Action::After(LOOK_AGAIN)),
                 Err(Error::AlreadyExists(_)) if attempts < ATTEMPTS => is_there = true,
                 Err(Error::NotFound(_)) if attempts < ATTEMPTS => is_there = false,
                 Err(Error::Conflict(_)) if attempts < ATTEMPTS => {}
