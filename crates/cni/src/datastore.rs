@@ -5,13 +5,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use tortie_api::crd::Group;
-use tortie_store::embedded::EmbeddedStore;
+use tortie_store::embedded::DEFAULT_QUOTA;
 use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
-use tortie_store::socket::{self, SocketStore};
+use tortie_store::shared::{self, Shared};
 use tortie_store::{Client, Key, Kind, Resource, Store};
 
 use crate::config::NetworkConfig;
@@ -19,10 +18,6 @@ use crate::error::{Code, Error, Result};
 
 /// Where the embedded datastore is unless the configuration says otherwise.
 const EMBEDDED_FILE: &str = "/var/lib/tortie/tortie.redb";
-
-/// How long another process may have the embedded datastore open: another plugin, for a few milliseconds.
-const EMBEDDED_PATIENCE: Duration = Duration::from_secs(10);
-const EMBEDDED_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Where a variable's value comes from.
 pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
@@ -218,30 +213,8 @@ async fn embedded(config: &NetworkConfig) -> Result<Arc<dyn Store>> {
     } else {
         &config.datastore_path
     };
-    let socket = socket::path_beside(path);
-    let end = Instant::now() + EMBEDDED_PATIENCE;
-    loop {
-        // A process that was killed leaves its socket behind; the next one may be about to make its own.
-        if socket.exists()
-            && let Ok(store) = SocketStore::connect(&socket).await
-        {
-            return Ok(Arc::new(store));
-        }
-        match EmbeddedStore::open(path) {
-            Ok(store) => return Ok(Arc::new(store)),
-            Err(error) if error.is_retryable() && Instant::now() < end => {
-                tokio::time::sleep(EMBEDDED_INTERVAL).await;
-            }
-            Err(error) if error.is_retryable() => {
-                let message = format!(
-                    "the embedded datastore {} is held open by another process, such as an agent on this node: stop that one, or let both use etcd or Kubernetes as the datastore",
-                    path.display()
-                );
-                return Err(Error::of(Code::TryLater, message)(error));
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let opened = Shared::open(path, DEFAULT_QUOTA, shared::PATIENCE).await?;
+    Ok(opened.into_store())
 }
 
 #[cfg(test)]

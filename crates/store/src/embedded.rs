@@ -27,6 +27,7 @@ mod backup;
 mod documents;
 mod feed;
 mod file;
+mod holder;
 mod keys;
 mod log;
 mod reads;

@@ -20,6 +20,7 @@ pub mod ipam_names;
 mod json;
 mod key;
 pub mod kubernetes;
+pub mod shared;
 pub mod socket;
 mod store;
 

@@ -123,7 +123,7 @@ fn a_second_process_is_told_that_the_store_is_in_use() {
 
     let message = EmbeddedStore::open(&path).unwrap_err().to_string();
     assert!(
-        message.contains("is open in another tortie process"),
+        message.contains(&format!("is open in process {}", child.id())),
         "{message}"
     );
     assert!(message.contains(path.to_str().unwrap()), "{message}");

@@ -32,11 +32,14 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
     }
     let environment_variable = |name: &str| std::env::var(name).ok();
     let variable = |name: &str| felix_variable(&environment_variable, name);
+    let connection = await_with(global, &variable).await?;
+    let served = connection.serve_others();
     let Connection {
         client,
         cluster,
         backend,
-    } = await_with(global, &variable).await?;
+        ..
+    } = connection;
     let place = keep_place(&client, &node, cluster.is_some());
     let agent = Agent::new(Options {
         node,
@@ -59,6 +62,9 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         () = until_signal()? => { stop.stop(); thread.await }
     };
     place.abort();
+    if let Some(served) = served {
+        served.end().await;
+    }
     outcome.context("the agent ended unexpectedly")??;
     Ok(ExitCode::SUCCESS)
 }

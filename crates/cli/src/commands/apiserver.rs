@@ -20,11 +20,14 @@ const USUAL_NAMESPACE: &str = "kube-system";
 
 /// Serves until a signal ends it.
 pub(super) async fn run(args: ApiServer, global: &Global) -> Result<ExitCode> {
+    let connection = open(global).await?;
+    let _served = connection.serve_others();
     let Connection {
         client,
         cluster: kubernetes,
         backend,
-    } = open(global).await?;
+        ..
+    } = connection;
     let client = match backend {
         // The newer group may be what this very server serves.
         Backend::Kubernetes(store) => Client::new(Arc::new(store.in_group(Group::V1))),

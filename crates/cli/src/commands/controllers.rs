@@ -26,11 +26,14 @@ pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<Exit
     // Before anything is asked of anybody.
     let check = resolve(&variables, settings::Datastore::Own, &default_spec());
     check.map_err(|refused| anyhow::anyhow!(lines(&refused)))?;
+    let connection = open(global).await?;
+    let _served = connection.serve_others();
     let Connection {
         client,
         cluster: kubernetes,
         backend,
-    } = open(global).await?;
+        ..
+    } = connection;
     let backend = backend.into();
     if args.explain_config {
         return explain_config(&variables, &backend, &client).await;

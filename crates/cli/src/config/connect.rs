@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use tortie_api::crd::Group;
 use tortie_operator::Backoff;
-use tortie_store::embedded::{DEFAULT_QUOTA, EmbeddedStore};
+use tortie_store::embedded::DEFAULT_QUOTA;
 use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
-use tortie_store::socket::{self, SocketStore};
+use tortie_store::shared::{self, Served, Shared};
 use tortie_store::{Client, Store};
 
 use super::{Settings, Source, Target};
@@ -39,6 +39,25 @@ pub(crate) struct Connection {
     pub(crate) cluster: Option<kube::Client>,
     /// What kind of datastore it is.
     pub(crate) backend: Backend,
+    /// The file of the embedded datastore, if this process is the one that has it open.
+    pub(crate) own_file: Option<PathBuf>,
+}
+
+impl Connection {
+    /// Serves other processes, which this one keeps from the file. Where that cannot be done it is said, and they wait.
+    pub(crate) fn serve_others(&self) -> Option<Served> {
+        let file = self.own_file.as_deref()?;
+        match shared::serve(Arc::clone(self.client.store()), file) {
+            Ok(served) => Some(served),
+            Err(error) => {
+                tracing::warn!(
+                    "no other command reaches the datastore while this process runs: {}",
+                    report::error(&error.into())
+                );
+                None
+            }
+        }
+    }
 }
 
 /// The kinds of datastore, with what only they can do.
@@ -123,9 +142,13 @@ fn is_unavailable(error: &anyhow::Error) -> bool {
 /// Opens the datastore that was found before.
 pub(crate) async fn open_target(target: &Target) -> Result<Connection> {
     tracing::debug!(?target.datastore, "Opening the datastore");
-    let mut cluster = None;
+    let (mut cluster, mut is_own_file) = (None, false);
     let (store, backend): (Arc<dyn Store>, Backend) = match target.datastore {
-        DatastoreType::Embedded => (embedded(&target.data_file).await?, Backend::Embedded),
+        DatastoreType::Embedded => {
+            let opened = embedded(&target.data_file, DEFAULT_QUOTA).await?;
+            is_own_file = matches!(opened, Shared::Own(_));
+            (opened.into_store(), Backend::Embedded)
+        }
         DatastoreType::Etcdv3 => {
             let store = EtcdStore::connect(&etcd(&target.settings)?).await?;
             (Arc::new(store.clone()), Backend::Etcd(store))
@@ -140,6 +163,7 @@ pub(crate) async fn open_target(target: &Target) -> Result<Connection> {
         client: Client::new(store),
         cluster,
         backend,
+        own_file: is_own_file.then(|| target.data_file.clone()),
     })
 }
 
@@ -160,27 +184,20 @@ pub(crate) async fn cluster(
     Ok(KubernetesStore::connect(&config).await?.client().clone())
 }
 
-/// The embedded datastore: through the process that has it open, if there is one.
-async fn embedded(file: &Path) -> Result<Arc<dyn Store>> {
-    let socket = socket::path_beside(file);
-    if socket.exists() {
-        match SocketStore::connect(&socket).await {
-            Ok(store) => return Ok(Arc::new(store)),
-            // A process that was killed leaves its socket behind. If one is there after all, it has the file open.
-            Err(error) => tracing::debug!(%error, "Nobody answers at the socket"),
-        }
-    }
+/// The embedded datastore: through the process that has it open, if there is one. Others that end soon are waited for.
+pub(crate) async fn embedded(file: &Path, quota: u64) -> Result<Shared> {
     tell_of_roots(file)?;
-    Ok(Arc::new(open_embedded(file, DEFAULT_QUOTA)?))
+    check_not_lost(file)?;
+    Ok(Shared::open(file, quota, shared::PATIENCE).await?)
 }
 
-/// Opens the file of the embedded datastore, and makes it unless something tells that there was one.
-pub(crate) fn open_embedded(file: &Path, quota: u64) -> Result<EmbeddedStore> {
+/// Refuses to make a file anew where something tells that there was one.
+fn check_not_lost(file: &Path) -> Result<()> {
     let size = std::fs::metadata(file).map(|metadata| metadata.len());
     let what = match size {
         Ok(0) => "empty",
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => "not there",
-        Ok(_) | Err(_) => return Ok(EmbeddedStore::open_with_quota(file, quota)?),
+        Ok(_) | Err(_) => return Ok(()),
     };
     let folder = file.parent().unwrap_or(Path::new("."));
     if let Some(witness) = WITNESSES.iter().find(|name| folder.join(name).exists()) {
@@ -190,7 +207,7 @@ pub(crate) fn open_embedded(file: &Path, quota: u64) -> Result<EmbeddedStore> {
              `tortie datastore restore`, or begin anew, with new certificates, after `mv {folder} {folder}.old`"
         );
     }
-    Ok(EmbeddedStore::open_with_quota(file, quota)?)
+    Ok(())
 }
 
 /// The file of the embedded datastore.

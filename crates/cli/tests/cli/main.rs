@@ -9,6 +9,7 @@ mod offline;
 mod program;
 mod round_trip;
 mod service;
+mod sharing;
 mod which_datastore;
 mod why;
 mod yaml;

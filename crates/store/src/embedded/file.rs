@@ -12,6 +12,7 @@ use redb::{
     TableHandle, WriteTransaction,
 };
 
+use super::holder;
 use super::log::LogState;
 use super::snapshot::{Snapshot, Snapshots};
 use crate::error::{Error, Result};
@@ -281,12 +282,14 @@ pub(super) fn open_file(path: &Path) -> io::Result<File> {
 fn open_error(path: &Path, error: DatabaseError) -> Error {
     let shown = path.display();
     match error {
-        DatabaseError::DatabaseAlreadyOpen => Error::Unavailable {
-            message: format!(
-                "the store {shown} is open in another tortie process; stop that one first"
-            ),
-            source: None,
-        },
+        DatabaseError::DatabaseAlreadyOpen => {
+            let holder = holder::of(path);
+            let holder = holder.unwrap_or_else(|| "another process".to_owned());
+            Error::Unavailable {
+                message: format!("the store {shown} is open in {holder}"),
+                source: None,
+            }
+        }
         DatabaseError::Storage(StorageError::Io(ref cause)) if !is_damage(cause) => {
             Error::other(format!("cannot open the store {shown}"), error)
         }

@@ -253,7 +253,7 @@ async fn a_backup_is_whole_and_private_and_can_be_restored() {
     assert_eq!((verified.objects, verified.revision), (50, 50));
 
     let open = restore(&backup, &path, true).unwrap_err();
-    assert!(open.to_string().contains("open in another"), "{open}");
+    assert!(open.to_string().contains("is open in process"), "{open}");
     drop(store);
     assert!(restore(&backup, &path, false).is_err());
     let kept = restore(&backup, &path, true).unwrap().unwrap();

@@ -76,9 +76,7 @@ fn remove_stale(path: &Path) -> Result<()> {
         Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(failed(error)),
         // It accepted, or would if fewer were waiting.
         _ => Err(Error::Unavailable {
-            message: format!(
-                "another process listens on the socket {shown}; stop that tortie first"
-            ),
+            message: format!("another process listens on the socket {shown}"),
             source: None,
         }),
     }

@@ -20,6 +20,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
         client,
         cluster: kubernetes,
         backend,
+        ..
     } = await_with(global, &|name| std::env::var(name).ok()).await?;
     let folder = data_folder(global);
     let _process = OwnFile::of_process(&folder)?;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use tortie_apiserver::access::TokenAccess;
 use tortie_apiserver::audit::Log;
 use tortie_apiserver::http::{Api, Options};
@@ -13,13 +13,14 @@ use tortie_apiserver::server::{self, Listener};
 use tortie_apiserver::standalone::{self, Standalone};
 use tortie_operator::tls::{Authorities, Certificate, Clients};
 use tortie_store::embedded::EmbeddedStore;
+use tortie_store::shared::Shared;
 use tortie_store::{Client, Store, socket};
 
 use super::parts::Parts;
 use super::{OwnFile, local_client, node, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
-use crate::config::{data_file, data_folder, open_embedded};
+use crate::config::{data_file, data_folder, embedded};
 
 /// Where processes of this machine reach the API server, in the data folder.
 const API_SOCKET: &str = "api.sock";
@@ -29,7 +30,12 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let file = data_file(global);
     let environment = tortie_agent::config::from_environment(std::env::vars_os());
     let name = node_name(args.node.as_deref(), &environment)?;
-    let store = Arc::new(open_embedded(&file, args.quota << 20)?);
+    let Shared::Own(store) = embedded(&file, args.quota << 20).await? else {
+        bail!(
+            "another process serves the store {}, and `up` needs it for itself",
+            file.display()
+        );
+    };
     let _process = OwnFile::of_process(&folder)?;
 
     let mut parts = Parts::new();
