@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tortie_kernel::poll::Waker;
 use tortie_store::Store;
 
-use crate::claim::Claim;
+use crate::claim;
 use crate::config::WithoutEffect;
 use crate::derive::TooFewMarks;
 use crate::health::Health;
@@ -159,7 +159,7 @@ impl Agent {
 
     /// Runs until it is stopped, on the calling thread.
     pub fn run(self) -> Result<(), Error> {
-        let _claim = Claim::take(&self)?;
+        let _claim = claim::take(&self)?;
         let options = &self.options;
         let mut last_good = LastGood::new(
             options.environment.clone(),

@@ -19,6 +19,7 @@ mod derive;
 mod files;
 mod health;
 mod last_good;
+mod local;
 pub mod machine;
 mod metrics;
 mod node;
@@ -30,6 +31,7 @@ pub use agent::{Agent, Error, Options, Stop};
 pub use derive::{TooFewMarks, engine_config, rules_config};
 pub use files::replace_file;
 pub use health::Health;
+pub use local::{LocalAgent, Settings};
 pub use metrics::Metrics;
 pub use node_status::{
     DatastoreStatus, Ineffective, NodeStatus, Problem, RefusedObject, Report, Versions,

@@ -37,7 +37,7 @@ pub(crate) use ipam::{
     Ipam, IpamCheck, IpamCommand, IpamConfigure, IpamRelease, IpamShow, IpamSplit, IpamWhy,
 };
 pub(crate) use kubeconfig::Kubeconfig;
-pub(crate) use node::{Node, NodeCommand, NodeInterface, UNKNOWN, Verify, VerifyOutput};
+pub(crate) use node::{Node, NodeCommand, NodeInterface, Subject, UNKNOWN, Verify, VerifyOutput};
 pub(crate) use operator::{Operator, OperatorCommand, OperatorNew};
 pub(crate) use render::{Render, RenderOutput};
 pub(crate) use startup::{Startup, TunnelAddresses};

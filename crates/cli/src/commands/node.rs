@@ -9,13 +9,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::json;
-use tortie_agent::config::{Sources, from_environment};
-use tortie_agent::machine;
+use tortie_agent::config::from_environment;
+use tortie_agent::{LocalAgent, Settings, machine};
 use tortie_dataplane::{Dataplane, Drift};
 use tortie_rules::Dataplane as Kind;
 
 use super::{agent, report};
-use crate::args::{Global, Node, NodeCommand, UNKNOWN, Verify, VerifyOutput};
+use crate::args::{Global, Node, NodeCommand, Subject, UNKNOWN, Verify, VerifyOutput};
 
 /// Exit code for a kernel that has not what it should have.
 const DRIFT: u8 = 1;
@@ -38,22 +38,15 @@ pub(super) async fn run(args: Node, global: &Global) -> Result<ExitCode> {
 }
 
 async fn verify(args: &Verify, global: &Global) -> Result<ExitCode> {
-    let environment = from_environment(std::env::vars_os());
     let subject = &args.subject;
-    let node = agent::node_name(subject.node.as_deref(), &environment)?;
-    let file = subject.parameter_file.as_deref();
-    let file = agent::parameter_file(file.unwrap_or(Path::new(agent::PARAMETER_FILE)))?;
+    let settings = agent_settings(subject)?;
+    let node = settings.node.clone();
     let updates = enforced::load(&subject.filename, subject.recursive, global).await?;
     if let Err(unknown) = enforced::check_node(&node, &updates) {
         // The agent of such a node runs too, and enforces what is the same everywhere.
         writeln!(anstream::stderr(), "warning: {unknown}")?;
     }
-    let sources = Sources {
-        environment,
-        file,
-        ..Sources::default()
-    };
-    let enforced = enforced::compute(&updates, &node, sources, &machine::choose)?;
+    let enforced = enforced::compute(&updates, &node, settings.into(), &machine::choose)?;
     let drivers = machine::drivers(&enforced.config, enforced.kind)?;
     let mut dataplane = Dataplane::new(&enforced.rules, enforced.kind, drivers, &node);
     dataplane.set_interfaces(enforced::interfaces(&enforced.config)?);
@@ -67,6 +60,31 @@ async fn verify(args: &Verify, global: &Global) -> Result<ExitCode> {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(DRIFT)
+    })
+}
+
+/// What the agent of this machine was started with: what it says itself if it runs, else what one would find that is started
+/// now.
+fn agent_settings(subject: &Subject) -> Result<Settings> {
+    let is_asked = subject.parameter_file.is_none();
+    let running = if is_asked { LocalAgent::find()? } else { None };
+    if let Some(running) = running {
+        let settings = running.settings()?;
+        if subject
+            .node
+            .as_ref()
+            .is_none_or(|node| *node == settings.node)
+        {
+            return Ok(settings);
+        }
+    }
+    let environment = from_environment(std::env::vars_os());
+    let file = subject.parameter_file.as_deref();
+    Ok(Settings {
+        node: agent::node_name(subject.node.as_deref(), &environment)?,
+        file: agent::parameter_file(file.unwrap_or(Path::new(agent::PARAMETER_FILE)))?,
+        environment,
+        ..Settings::default()
     })
 }
 

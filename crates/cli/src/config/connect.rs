@@ -21,6 +21,9 @@ use crate::commands::report;
 /// Where root's embedded datastore is.
 const ROOTS_FOLDER: &str = "/var/lib/tortie";
 
+/// The file in such a folder.
+pub(super) const DATA_FILE: &str = "tortie.redb";
+
 /// The pauses of those who wait for a datastore.
 const RETRY: Backoff = Backoff {
     first: Duration::from_millis(500),
@@ -213,7 +216,7 @@ fn check_not_lost(file: &Path) -> Result<()> {
 /// The file of the embedded datastore.
 pub(crate) fn data_file(global: &Global) -> PathBuf {
     let file = global.data_file.clone();
-    file.unwrap_or_else(|| data_folder(global).join("tortie.redb"))
+    file.unwrap_or_else(|| data_folder(global).join(DATA_FILE))
 }
 
 /// Where everything of the embedded datastore is: the system's folder for root, the user's own for everybody else.

@@ -1,5 +1,6 @@
 //! The datastore that is meant, once everything that says so has been looked at.
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tortie_store::kubernetes::KubernetesConfig;
 use tortie_store::socket;
 
-use super::connect::{data_file, kubernetes};
+use super::connect::{DATA_FILE, data_file, data_folder, kubernetes};
 use super::{Settings, Source};
 use crate::args::{DatastoreType, Global};
 
@@ -30,7 +31,21 @@ impl Target {
     /// Looks at options, configuration file and variables. Where none of them says which datastore is meant, it is the
     /// embedded one of a process that runs here, else the cluster of the user's kubeconfig, as for calicoctl, else the
     /// embedded one.
+    ///
+    /// The administrator's kubeconfig of a `tortie up` that runs here means what its socket does.
     pub(crate) fn find(global: &Global, environment: Source<'_>) -> Result<Self> {
+        let mut found = Self::find_by_settings(global, environment)?;
+        if found.datastore == DatastoreType::Kubernetes
+            && global.datastore.is_none()
+            && let Some(file) = found.file_of_up(&data_folder(global))
+        {
+            found.datastore = DatastoreType::Embedded;
+            found.data_file = file;
+        }
+        Ok(found)
+    }
+
+    fn find_by_settings(global: &Global, environment: Source<'_>) -> Result<Self> {
         Self::find_or(global, environment, |settings| {
             if global.data_dir.is_some() || global.data_file.is_some() {
                 return DatastoreType::Embedded;
@@ -91,6 +106,25 @@ impl Target {
             self.settings.k8s_current_context = current.unwrap_or_default();
         }
         Ok(self)
+    }
+
+    /// The file of the `up` that the kubeconfig leads to as its administrator, if it runs on this machine: in the folder
+    /// of the kubeconfig, or in the usual one.
+    fn file_of_up(&self, usual: &Path) -> Option<PathBuf> {
+        let config = self.kubernetes();
+        let beside = config.kubeconfig.iter().filter_map(|file| file.parent());
+        let mut folders = beside.chain([usual]);
+        folders.find_map(|folder| {
+            let file = folder.join(DATA_FILE);
+            UnixStream::connect(socket::path_beside(&file)).ok()?;
+            let own = KubernetesConfig {
+                kubeconfig: vec![folder.join("kubeconfig")],
+                ..KubernetesConfig::default()
+            };
+            // What is wrong with the kubeconfig is said by whoever uses it.
+            let is_same = config.is_same_access_as(&own).unwrap_or(false);
+            is_same.then_some(file)
+        })
     }
 
     /// With the secrets that were left out, from where secrets are given.

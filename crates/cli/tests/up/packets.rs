@@ -346,3 +346,52 @@ fn a_node_that_is_deleted_registers_again() {
         }
     }
 }
+
+/// Whoever exports its kubeconfig, for kubectl, gets the same answers from `tortie`; and the agent itself says what it was
+/// started with.
+#[test]
+fn its_kubeconfig_and_its_socket_are_one_view() {
+    let iptables = ("FELIX_NFTABLESMODE", "Disabled".to_owned());
+    let site = Site::with(vec![iptables]);
+    site.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}));
+    let [web, client] = ["web", "client"].map(|name| site.pod(name));
+    site.apply(&json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+        "metadata": {"name": "nobody", "namespace": "shop"}, "spec": {"podSelector": {}},
+    }));
+    site.await_connection(&client, &web, false);
+    let through_kubeconfig = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tortie"));
+        command
+            .args(arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", site.up.folder())
+            .env("KUBECONFIG", site.up.file("kubeconfig"));
+        site.up.run(command, b"")
+    };
+    for question in [
+        &[
+            "why",
+            "shop/client",
+            "shop/web",
+            "--protocol=TCP",
+            "--port=80",
+        ][..],
+        &["why", "--policies", "shop/web"],
+        &["get", "workloadendpoints", "-A", "-o", "yaml"],
+        &["get", "networkpolicies", "-A", "-o", "yaml"],
+        &["ipam", "check"],
+    ] {
+        let through_socket = site.up.try_tortie(question);
+        assert_eq!(
+            through_kubeconfig(question).stdout,
+            through_socket.stdout,
+            "{question:?}: {}",
+            through_socket.stderr
+        );
+    }
+    let verified = through_kubeconfig(&["node", "verify"]);
+    let right = format!("{NODE}: iptables has what it should have; no drift\n");
+    assert_eq!(verified.stdout, right, "{}", verified.stderr);
+}

@@ -107,6 +107,32 @@ impl KubernetesConfig {
             .and_then(|kubeconfig| kubeconfig.current_context))
     }
 
+    /// Whether both reach the same API server as the same user, who has a certificate.
+    pub fn is_same_access_as(&self, other: &Self) -> Result<bool> {
+        let access = self.access()?;
+        Ok(access.is_some() && access == other.access()?)
+    }
+
+    /// The address of the API server, and the certificate of the user.
+    fn access(&self) -> Result<Option<(String, String)>> {
+        let Some(kubeconfig) = self.kubeconfig()? else {
+            return Ok(None);
+        };
+        let context = kubeconfig
+            .contexts
+            .into_iter()
+            .find(|context| Some(&context.name) == kubeconfig.current_context.as_ref())
+            .and_then(|context| context.context)
+            .unwrap_or_default();
+        let mut clusters = kubeconfig.clusters.into_iter();
+        let cluster = clusters.find(|cluster| cluster.name == context.cluster);
+        let server = cluster.and_then(|cluster| cluster.cluster?.server);
+        let mut users = kubeconfig.auth_infos.into_iter();
+        let user = users.find(|user| Some(&user.name) == context.user.as_ref());
+        let certificate = user.and_then(|user| user.auth_info?.client_certificate_data);
+        Ok(server.zip(certificate))
+    }
+
     /// A client for the API server.
     pub(super) async fn client(&self) -> Result<(kube::Client, String)> {
         let mut config = match self.kubeconfig()? {
