@@ -29,6 +29,8 @@ pub struct Datastore {
     pub client: Client,
     /// The cluster, where that is the datastore.
     pub cluster: Option<kube::Client>,
+    /// What tells it from others, for processes of this machine.
+    place: String,
 }
 
 /// The kinds of datastore.
@@ -41,11 +43,17 @@ enum Type {
 
 impl Datastore {
     /// A datastore that is not a cluster.
-    pub fn of_store(store: Arc<dyn Store>) -> Self {
+    pub fn of_store(store: Arc<dyn Store>, place: String) -> Self {
         Self {
             client: Client::new(store),
             cluster: None,
+            place,
         }
+    }
+
+    /// What tells it from others, for processes of this machine.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
     }
 
     /// Opens the datastore that a configuration means.
@@ -53,16 +61,25 @@ impl Datastore {
         match datastore_type(config, environment)? {
             Type::Etcd => {
                 // The first thing that is read tells whether etcd can be reached.
-                let store = EtcdStore::new(&etcd(config, environment)?)?;
-                Ok(Self::of_store(Arc::new(store)))
+                let settings = etcd(config, environment)?;
+                let place = settings.endpoints.join(",");
+                Ok(Self::of_store(Arc::new(EtcdStore::new(&settings)?), place))
             }
-            Type::Embedded => Ok(Self::of_store(embedded(config).await?)),
+            Type::Embedded => {
+                let file = embedded_file(config);
+                let opened = Shared::open(file, DEFAULT_QUOTA, shared::PATIENCE).await?;
+                let place = file.display().to_string();
+                Ok(Self::of_store(opened.into_store(), place))
+            }
             Type::Kubernetes => {
-                let store = KubernetesStore::connect(&kubernetes(config, environment)).await?;
+                let settings = kubernetes(config, environment);
+                let store = KubernetesStore::connect(&settings).await?;
                 let cluster = store.client().clone();
                 Ok(Self {
                     client: Client::new(Arc::new(store)),
                     cluster: Some(cluster),
+                    // Without its secrets.
+                    place: format!("{settings:?}"),
                 })
             }
         }
@@ -205,16 +222,13 @@ pub(crate) fn veth_prefix(environment: Environment<'_>) -> String {
     }
 }
 
-/// Opens the embedded datastore: through the process that has it open for good, if there is one, or else as soon as no
-/// other plugin has it.
-async fn embedded(config: &NetworkConfig) -> Result<Arc<dyn Store>> {
-    let path = if config.datastore_path.as_os_str().is_empty() {
+/// The file of the embedded datastore.
+fn embedded_file(config: &NetworkConfig) -> &Path {
+    if config.datastore_path.as_os_str().is_empty() {
         Path::new(EMBEDDED_FILE)
     } else {
         &config.datastore_path
-    };
-    let opened = Shared::open(path, DEFAULT_QUOTA, shared::PATIENCE).await?;
-    Ok(opened.into_store())
+    }
 }
 
 #[cfg(test)]

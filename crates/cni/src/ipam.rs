@@ -5,6 +5,7 @@ mod delegate;
 mod host_local;
 mod lock;
 mod machine;
+mod turn;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -142,7 +142,7 @@ impl World {
     }
 
     fn context<'a>(&'a self, request: &'a Request, store: Arc<dyn Store>) -> Context<'a> {
-        let datastore = Datastore::of_store(store);
+        let datastore = Datastore::of_store(store, "faults".to_owned());
         Context::new(request, &self.config, &self.raw, datastore, &|_| None).unwrap()
     }
 

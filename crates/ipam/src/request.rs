@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 pub use tortie_api::ip_pool::IpPoolAllowedUse as Use;
 
 /// The name of the virtual owner of blocks for services.
@@ -16,7 +17,7 @@ pub const LOAD_BALANCER: &str = "load-balancer";
 /// use tortie_ipam::AutoAssign;
 /// let request = AutoAssign { num4: 1, handle: Some("net.container".into()), ..AutoAssign::on("node-1") };
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AutoAssign {
     /// How many IPv4 addresses.
     pub num4: u32,
@@ -81,7 +82,7 @@ pub struct AssignIp {
 }
 
 /// Addresses at both ends of a block that no workload may have.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostReserved {
     /// How many at its start.
     pub start: u32,

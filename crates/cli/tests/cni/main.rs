@@ -12,3 +12,4 @@ mod machines;
 mod other_commands;
 mod site;
 mod tls;
+mod turns;

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
-use futures::future::join_all;
 use ipnet::IpNet;
 use jiff::Timestamp;
 use tortie_api::ipam_configuration::IpamConfigurationSpec;
 use tortie_api::net::{parse_cidr, parse_cidr_or_ip};
-use tortie_ipam::{AssignIp, Assignment, AutoAssign, Ipam, ReleaseIp, Use, attribute};
+use tortie_ipam::{AssignIp, AutoAssign, Ipam, ReleaseIp, Use, attribute};
 use tortie_store::{Kind, Query, Resource};
 
 use super::lock::{self, Lock};
 use super::machine::{leave, reuse};
+use super::turn::{self, Job};
 use super::{Held, Wanted};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -61,11 +61,10 @@ pub(super) async fn assign(context: &Context<'_>, wanted: &Wanted) -> Result<Cni
 
 async fn assign_any(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>> {
     let (pools4, pools6) = resolve_pools(context, wanted).await?;
-    let handle = handle_of(context, wanted);
     let request = AutoAssign {
         num4: wanted.ipv4.into(),
         num6: wanted.ipv6.into(),
-        handle: Some(handle.clone()),
+        handle: Some(handle_of(context, wanted)),
         attributes: attributes(context, wanted.machine.as_ref()),
         pools4,
         pools6,
@@ -75,28 +74,7 @@ async fn assign_any(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>
         max_per_handle: Some(1),
         ..AutoAssign::on(&context.identity.node)
     };
-    let assigned = {
-        let _lock = Lock::acquire(context.config).await;
-        let ipam = ipam(context);
-        if context.datastore.cluster.is_some() {
-            upgrade_host(&ipam, context).await?;
-        }
-        within(Box::pin(ipam.auto_assign(&request))).await?
-    };
-    for (assignment, family) in [(&assigned.v4, 4), (&assigned.v6, 6)] {
-        if let Some(shortfall) = &assignment.shortfall {
-            // Half of what was asked for is of no use.
-            let _lock = Lock::acquire(context.config).await;
-            release_handles(context, &[&handle]).await?;
-            let message = format!("failed to request IPv{family} addresses: {shortfall}");
-            return Err(Error::new(Code::Address, message));
-        }
-    }
-    let first = |assignment: &Assignment| assignment.addresses.first().copied();
-    Ok([&assigned.v4, &assigned.v6]
-        .into_iter()
-        .filter_map(first)
-        .collect())
+    turn::take(context, Job::Assign(request)).await
 }
 
 async fn assign_these(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>> {
@@ -126,7 +104,7 @@ async fn assign_these(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNe
 }
 
 /// Brings what old versions left of this node's blocks in order, once after each start of the machine.
-async fn upgrade_host(ipam: &Ipam, context: &Context<'_>) -> Result<()> {
+pub(super) async fn upgrade_host(ipam: &Ipam, context: &Context<'_>) -> Result<()> {
     let folder = lock::path(context.config).parent();
     let marker = folder.unwrap_or(Path::new("/")).join(UPGRADED);
     if marker.exists() {
@@ -183,33 +161,13 @@ async fn resolve_pools(context: &Context<'_>, wanted: &Wanted) -> Result<(Vec<Ip
 }
 
 pub(super) async fn release(context: &Context<'_>) -> Result<()> {
-    let left = machine::leaving(context).await?;
-    let _lock = Lock::acquire(context.config).await;
-    if let Some(left) = &left {
-        leave(context, left).await?;
+    if let Some(left) = machine::leaving(context).await? {
+        let _lock = Lock::acquire(context.config).await;
+        leave(context, &left).await?;
     }
     // Also of the pod of a machine: whether machines keep their addresses may have been decided anew since it started.
-    release_handles(
-        context,
-        &[&context.handle(), &context.identity.old_handle()],
-    )
-    .await
-}
-
-/// Gives back what handles have. That there are none is no error.
-pub(super) async fn release_handles(context: &Context<'_>, handles: &[&str]) -> Result<()> {
-    let ipam = ipam(context);
-    let releases = handles
-        .iter()
-        .map(|handle| within(Box::pin(ipam.release_by_handle(handle))));
-    for outcome in join_all(releases).await {
-        match outcome {
-            Ok(_) => {}
-            Err(error) if is_not_found(&error) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    let handles = vec![context.handle(), context.identity.old_handle()];
+    turn::take(context, Job::Release(handles)).await.map(drop)
 }
 
 pub(super) async fn release_addresses(context: &Context<'_>, networks: &[String]) -> Result<()> {

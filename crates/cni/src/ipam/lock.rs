@@ -1,6 +1,6 @@
-//! The lock that keeps plugins on a node from asking for addresses at once.
+//! The lock that keeps plugins on a node from changing blocks at once.
 //!
-//! Asking at once would be right, only slower: they would all want to change the same block.
+//! Doing so would be right, only slower: they would all want to change the same block.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;

@@ -6,7 +6,8 @@ use ipnet::IpNet;
 use tortie_ipam::AddressOwners;
 
 use super::Held;
-use super::calico::{attributes, ipam, is_not_found, release_handles, within};
+use super::calico::{attributes, ipam, is_not_found, within};
+use super::turn::release;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::identity::Identity;
@@ -49,7 +50,7 @@ pub(super) async fn leave(context: &Context<'_>, left: &Left) -> Result<()> {
         tracing::info!(handle, ?addresses, "A virtual machine keeps its addresses");
         return Ok(());
     }
-    release_handles(context, &[handle]).await
+    release(&ipam(context), std::slice::from_ref(handle)).await
 }
 
 /// What is known of a container that runs the machine of a handle.

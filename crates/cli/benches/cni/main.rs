@@ -1,6 +1,8 @@
-//! How long a container runtime waits for the plugins: whole processes, on a real etcd, in real network namespaces.
+//! How long a container runtime waits for the plugins: whole processes, on a real etcd, in real network namespaces; and for
+//! many pods at once, on a real kube-apiserver too.
 //!
-//! Prints `name value unit` lines. The first argument is how many containers are connected, 200 if there is none.
+//! Prints `name value unit` lines. Arguments, in any order: how many containers are connected, 200 if that is not given, and
+//! the program to measure, if that is not the one of this build.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![expect(
@@ -8,7 +10,9 @@
     reason = "a benchmark that cannot go on has nothing better to do than to say where"
 )]
 
-use std::path::Path;
+mod burst;
+
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -45,12 +49,24 @@ struct Bench {
 }
 
 fn main() {
-    let mut numbers = std::env::args().filter_map(|argument| argument.parse().ok());
-    let count = numbers.next().unwrap_or(CONTAINERS);
+    let given = || {
+        std::env::args()
+            .skip(1)
+            .filter(|word| !word.starts_with('-'))
+    };
+    let count = given().find_map(|word| word.parse().ok());
+    let count = count.unwrap_or(CONTAINERS);
+    let binary = given().find(|word| word.contains('/')).map(PathBuf::from);
+    let binary = binary.unwrap_or_else(|| env!("CARGO_BIN_EXE_tortie").into());
+    burst::measure(&binary, count);
     let node = Node::new().unwrap();
     let etcd = node.namespace().run(Etcd::start).unwrap().unwrap();
-    let binary = Path::new(env!("CARGO_BIN_EXE_tortie"));
-    apply(node.namespace(), binary, &etcd);
+    apply(
+        node.namespace(),
+        &binary,
+        &[("ETCD_ENDPOINTS", etcd.endpoint())],
+        POOLS,
+    );
     let folder = tempfile::tempdir().unwrap();
     let containers: Vec<(String, Namespace)> = (0..count)
         .map(|i| (format!("container{i:05}"), Namespace::new().unwrap()))
@@ -60,10 +76,10 @@ fn main() {
             "cniVersion": "1.0.0", "name": "net", "type": "calico", "datastore_type": "etcdv3",
             "etcd_endpoints": etcd.endpoint(), "nodename": "n1", "nodename_file_optional": true,
             "ipam_lock_file": folder.path().join("lock"), "log_level": "error",
-            "ipam": {"type": "calico-ipam", "assign_ipv6": ipv6},
+            "ipam": {"type": "calico-ipam", "assign_ipv6": ipv6}, "require_agent": false,
         });
         let bench = Bench {
-            runtime: Runtime::new(node.namespace(), binary).unwrap(),
+            runtime: Runtime::new(node.namespace(), &binary).unwrap(),
             config: config.to_string(),
         };
         for (what, at_once) in [
@@ -115,13 +131,8 @@ impl Bench {
             container,
             namespace: path(namespace),
             interface: "eth0",
-            arguments: "K8S_POD_NAMESPACE=shop;K8S_POD_NAME=",
+            arguments: &format!("K8S_POD_NAMESPACE=shop;K8S_POD_NAME={container}"),
             config: self.config.clone(),
-        };
-        let arguments = format!("{}{container}", call.arguments);
-        let call = Call {
-            arguments: &arguments,
-            ..call
         };
         let start = Instant::now();
         let answer = self.runtime.call("calico", &call).unwrap();
@@ -139,13 +150,14 @@ fn print(name: &str, mut times: Vec<Duration>) {
     }
 }
 
-fn apply(node: &Namespace, binary: &Path, etcd: &Etcd) {
+/// Stores objects in the datastore that variables name.
+fn apply(node: &Namespace, binary: &Path, variables: &[(&str, &str)], objects: &str) {
     use std::io::Write as _;
 
     let mut command = Command::new(binary);
     command
         .args(["apply", "-f", "-"])
-        .env("ETCD_ENDPOINTS", etcd.endpoint())
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::null());
     let mut child = node.run(|| command.spawn()).unwrap().unwrap();
@@ -153,7 +165,7 @@ fn apply(node: &Namespace, binary: &Path, etcd: &Etcd) {
         .stdin
         .take()
         .unwrap()
-        .write_all(POOLS.as_bytes())
+        .write_all(objects.as_bytes())
         .unwrap();
     assert!(child.wait().unwrap().success());
 }
