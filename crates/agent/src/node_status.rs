@@ -31,6 +31,13 @@ pub struct NodeStatus {
     /// Which iptables that is: `legacy` or `nft`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iptables_backend: Option<String>,
+    /// When the kernel was last brought up to date, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_apply: Option<String>,
+    /// How many endpoints of this node policy is enforced for.
+    pub endpoints: usize,
+    /// How many policies apply to them.
+    pub policies: usize,
     /// What keeps the agent from being ready.
     pub problems: Vec<Problem>,
     /// What is not in the kernel as it was asked for, and denies.
@@ -196,6 +203,13 @@ impl Report {
 
     pub(crate) fn set_datastore_ready(&self, is_ready: bool) {
         self.lock().datastore.ready = is_ready;
+    }
+
+    /// The kernel has all that it should have, but for what it refuses.
+    pub(crate) fn set_applied(&self, endpoints: usize, policies: usize) {
+        let mut status = self.lock();
+        status.last_apply = Some(now());
+        (status.endpoints, status.policies) = (endpoints, policies);
     }
 
     /// What the kernel refused, and what is too large for it.

@@ -14,6 +14,7 @@ mod node;
 mod operator;
 mod render;
 mod startup;
+mod status;
 mod up;
 mod why;
 
@@ -41,6 +42,7 @@ pub(crate) use node::{Node, NodeCommand, NodeInterface, Subject, UNKNOWN, Verify
 pub(crate) use operator::{Operator, OperatorCommand, OperatorNew};
 pub(crate) use render::{Render, RenderOutput};
 pub(crate) use startup::{Startup, TunnelAddresses};
+pub(crate) use status::{Status, StatusOutput};
 pub(crate) use up::{Down, Part, Up};
 pub(crate) use why::{IpVersion, Why, WhyOutput};
 
@@ -48,6 +50,7 @@ const EXAMPLES: &str = "\
 Examples:
   tortie demo                                     see policy at work, on this machine alone
   tortie up                                       API server, controllers and agent on this machine, for kubectl
+  tortie status                                   is this node, or this cluster, well?
   tortie apply -f policies/                       store every resource of a folder
   tortie get networkpolicy -A -o wide             list policies of all namespaces
   tortie validate -f policy.yaml                  check a file without any datastore
@@ -141,6 +144,8 @@ pub(crate) enum Command {
     Crds(Crds),
     /// Explain a selector: is it valid, what is its normal form, does it match?
     Selector(Selector),
+    /// Tell on one screen whether this node and its cluster are well.
+    Status(Status),
     /// Tell whether a connection is allowed or denied, and why.
     Why(Box<Why>),
     /// Run everything on this machine: API server, controllers and agent.

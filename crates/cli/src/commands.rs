@@ -1,6 +1,7 @@
 //! The commands, one file each, and what they have in common: errors, exit codes and the connection.
 
 mod agent;
+mod agent_status;
 mod apiserver;
 pub(crate) mod cni;
 mod completion;
@@ -23,6 +24,7 @@ mod render;
 mod replay;
 pub(crate) mod report;
 mod selector;
+mod status;
 mod up;
 mod validate;
 mod version;
@@ -108,6 +110,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Convert(args) => convert::run(&args),
         Command::Crds(args) => crds::run(&args),
         Command::Selector(args) => selector::run(&args),
+        Command::Status(args) => status::run(&args, &global).await,
         Command::Why(args) => why::run(&args, &global).await,
         Command::Up(args) => up::run(&args, &global).await,
         Command::Down(_) => down::run(&global).await,
@@ -147,6 +150,7 @@ fn caller(command: &Command) -> Option<confirm::Caller> {
         | Command::Delete(_)
         | Command::Patch(_)
         | Command::Label(_)
+        | Command::Status(_)
         | Command::Why(_)
         | Command::Ipam(_)
         | Command::Datastore(_)

@@ -249,6 +249,8 @@ impl Node {
         refused.extend(self.dataplane.refused());
         agent.metrics.refused.set(number(refused.len()));
         agent.report.set_refused(refused);
+        let (endpoints, policies) = (world.endpoint_count(), world.policy_count());
+        agent.report.set_applied(endpoints, policies);
         for version in ["4", "6"] {
             let labels = vec![("ip_version".to_owned(), version.to_owned())];
             agent

@@ -57,6 +57,9 @@ fn the_status_of_a_node_is_served(plane: Plane) {
     };
     assert_eq!(status.dataplane, dataplane);
     assert_eq!(status.refused, []);
+    let last = status.last_apply.as_ref().unwrap();
+    assert!(last >= since, "{text}");
+    assert_eq!((status.endpoints, status.policies), (0, 0), "{text}");
     let [invalid] = &status.invalid[..] else {
         panic!("one object cannot be used: {text}");
     };

@@ -10,7 +10,12 @@ pub(crate) fn error(error: &anyhow::Error) -> String {
     if let Some(Error::Invalid { key, problems }) = error.downcast_ref::<Error>() {
         return problem_lines(&format!("Error: {key}"), problems);
     }
-    let mut text = "Error: ".to_owned();
+    format!("Error: {}", causes(error))
+}
+
+/// An error with its causes on one line.
+pub(crate) fn causes(error: &anyhow::Error) -> String {
+    let mut text = String::new();
     let mut last = String::new();
     for cause in error.chain() {
         let message = cause.to_string();

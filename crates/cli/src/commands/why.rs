@@ -9,7 +9,6 @@ mod flow;
 mod kernels;
 mod listing;
 mod load;
-mod local_agent;
 mod made_up;
 mod near;
 mod object;

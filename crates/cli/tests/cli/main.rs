@@ -10,6 +10,7 @@ mod program;
 mod round_trip;
 mod service;
 mod sharing;
+mod status;
 mod which_datastore;
 mod why;
 mod yaml;

@@ -12,3 +12,4 @@ mod objects;
 mod packets;
 mod roles;
 mod server;
+mod status;

@@ -15,10 +15,10 @@ use tortie_engine::{Config, Engine, Message, Scope};
 
 use super::directory::{Directory, Notes};
 use super::kernels::Kernels;
-use super::local_agent;
 use super::made_up::MadeUp;
 use super::object::{HostPod, Object, PodObject, bare_namespace, bare_service_account};
 use super::recording::Recording;
+use crate::commands::agent_status;
 
 /// How many of the namespaces and service accounts that were filled in a note names.
 const SHOWN: usize = 5;
@@ -137,7 +137,8 @@ impl Builder {
 impl World {
     /// Asks the agent of this machine, which knows what its kernel refused.
     pub(super) async fn ask_local_agent(&mut self) {
-        self.local = local_agent::ask(&self.config).await;
+        let answer = agent_status::ask(&self.config).await;
+        self.local = answer.ok().and_then(agent_status::Answer::status);
     }
 
     /// What is known of the kernels of its nodes.
