@@ -8,6 +8,10 @@ mod confirm;
 mod controllers;
 mod datastore;
 mod demo;
+mod describe;
+mod diff;
+mod edit;
+mod get;
 mod ipam;
 mod kubeconfig;
 mod node;
@@ -17,6 +21,7 @@ mod startup;
 mod status;
 mod up;
 mod why;
+mod write;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -34,6 +39,10 @@ pub(crate) use confirm::{Apply, Confirm};
 pub(crate) use controllers::Controllers;
 pub(crate) use datastore::{Datastore, DatastoreCommand, MigrateCommand};
 pub(crate) use demo::{Demo, DemoDataplane, DemoOutput};
+pub(crate) use describe::Describe;
+pub(crate) use diff::{Diff, TROUBLE};
+pub(crate) use edit::Edit;
+pub(crate) use get::Get;
 pub(crate) use ipam::{
     Ipam, IpamCheck, IpamCommand, IpamConfigure, IpamRelease, IpamShow, IpamSplit, IpamWhy,
 };
@@ -45,6 +54,7 @@ pub(crate) use startup::{Startup, TunnelAddresses};
 pub(crate) use status::{Status, StatusOutput};
 pub(crate) use up::{Down, Part, Up};
 pub(crate) use why::{IpVersion, Why, WhyOutput};
+pub(crate) use write::{Create, Delete, DryRun, DryRunBy, Files, Replace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,14 +132,20 @@ pub(crate) enum DatastoreType {
 pub(crate) enum Command {
     /// Show resources.
     Get(Get),
+    /// Show resources for people: what they say, what they select, and what refers to them.
+    Describe(Describe),
     /// Store new resources; those that exist already are an error.
     Create(Create),
     /// Store resources, changing those that exist.
     Apply(Apply),
+    /// Show what `apply` would change.
+    Diff(Diff),
+    /// Change a resource in an editor.
+    Edit(Edit),
     /// Keep what `apply --confirm` applied, or roll it back.
     Confirm(Confirm),
     /// Change resources that exist; those that do not are an error.
-    Replace(Write),
+    Replace(Replace),
     /// Remove resources.
     Delete(Delete),
     /// Change some fields of a resource.
@@ -194,113 +210,6 @@ Examples:
 pub(crate) struct Replay {
     /// A file that was recorded, or `-` for standard input.
     pub(crate) file: PathBuf,
-}
-
-/// Files to read.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Files {
-    /// File, folder, or `-` for standard input; may be given several times.
-    #[arg(short, long = "filename", value_name = "PATH", required = true)]
-    pub(crate) filename: Vec<PathBuf>,
-    /// Read folders with all their subfolders.
-    #[arg(short = 'R', long)]
-    pub(crate) recursive: bool,
-    /// Files without any resource are no error.
-    #[arg(long)]
-    pub(crate) skip_empty: bool,
-    /// Namespace of resources that name none [default: default].
-    #[arg(short, long, value_name = "NAME")]
-    pub(crate) namespace: Option<String>,
-}
-
-/// Arguments of `replace`.
-#[derive(Debug, Args)]
-pub(crate) struct Write {
-    #[command(flatten)]
-    pub(crate) files: Files,
-}
-
-/// Arguments of `create`.
-#[derive(Debug, Args)]
-pub(crate) struct Create {
-    #[command(flatten)]
-    pub(crate) files: Files,
-    /// Resources that exist already are no error.
-    #[arg(long)]
-    pub(crate) skip_exists: bool,
-}
-
-const GET_HELP: &str = "\
-Output forms:
-  ps (default), wide    tables with the columns that calicoctl shows
-  yaml, json            whole resources; can be applied again
-  name                  kind/name, one a line
-  custom-columns=…      headings of the table (NAME,ORDER), or HEADING:.json.path pairs
-  jsonpath=TEMPLATE     as kubectl: '{.items[*].metadata.name}', '{range .items[*]}{.metadata.name}{\"\\n\"}{end}'
-Go templates (go-template, go-template-file) are not there; use jsonpath or custom-columns.
-
-Examples:
-  tortie get nodes
-  tortie get gnp deny-all -o yaml
-  tortie get ippool -o custom-columns=NAME,CIDR
-  tortie get pol -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name}{\"\\n\"}{end}'";
-
-/// Arguments of `get`.
-#[derive(Debug, Args)]
-#[command(after_help = GET_HELP)]
-pub(crate) struct Get {
-    /// Kind of the resources: a name, plural or short name such as `np`; or KIND/NAME.
-    pub(crate) kind: Option<String>,
-    /// Names; all resources of the kind if none is given.
-    pub(crate) names: Vec<String>,
-    /// Show the resources that these files name.
-    #[arg(short, long = "filename", value_name = "PATH", conflicts_with = "kind")]
-    pub(crate) filename: Vec<PathBuf>,
-    /// Read folders with all their subfolders.
-    #[arg(short = 'R', long)]
-    pub(crate) recursive: bool,
-    /// Output form; see below.
-    #[arg(short, long, value_name = "FORM", default_value = "ps")]
-    pub(crate) output: String,
-    /// Namespace [default: default].
-    #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces")]
-    pub(crate) namespace: Option<String>,
-    /// All namespaces.
-    #[arg(short = 'A', long, short_alias = 'a')]
-    pub(crate) all_namespaces: bool,
-    /// Leave out what belongs to this very cluster: UID, revision and timestamps.
-    #[arg(long)]
-    pub(crate) export: bool,
-}
-
-/// Arguments of `delete`.
-#[derive(Debug, Args)]
-pub(crate) struct Delete {
-    /// Kind of the resources.
-    pub(crate) kind: Option<String>,
-    /// Names of the resources.
-    pub(crate) names: Vec<String>,
-    /// Remove the resources that these files name.
-    #[arg(
-        short,
-        long = "filename",
-        value_name = "PATH",
-        conflicts_with = "kind",
-        required_unless_present = "kind"
-    )]
-    pub(crate) filename: Vec<PathBuf>,
-    /// Read folders with all their subfolders.
-    #[arg(short = 'R', long)]
-    pub(crate) recursive: bool,
-    /// Files without any resource are no error.
-    #[arg(long)]
-    pub(crate) skip_empty: bool,
-    /// Resources that do not exist are no error.
-    #[arg(short = 's', long)]
-    pub(crate) skip_not_exists: bool,
-    /// Namespace [default: default].
-    #[arg(short, long, value_name = "NAME")]
-    pub(crate) namespace: Option<String>,
 }
 
 /// How a patch is to be understood.
@@ -437,6 +346,8 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
         }
         let code = if error.use_stderr() && node::is_verify(&arguments) {
             node::UNKNOWN.into()
+        } else if error.use_stderr() && is_diff(&arguments) {
+            diff::TROUBLE.into()
         } else if error.use_stderr() {
             ExitCode::FAILURE
         } else {
@@ -446,6 +357,14 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
         let _ = error.print();
         code
     })
+}
+
+/// Whether these are the arguments of a diff, whatever else is wrong with them.
+fn is_diff(arguments: &[OsString]) -> bool {
+    let tree = command();
+    let mut words = arguments.iter().skip(1);
+    let command = words.find_map(|word| tree.find_subcommand(word));
+    command.is_some_and(|command| command.get_name() == "diff")
 }
 
 /// Levels, and those that calicoctl has besides.

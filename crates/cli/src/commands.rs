@@ -11,7 +11,10 @@ mod convert;
 mod crds;
 mod datastore;
 mod demo;
+mod describe;
+mod diff;
 mod down;
+mod edit;
 mod get;
 mod ipam;
 mod kinds;
@@ -48,7 +51,7 @@ static CHANGE_LOGGING: OnceLock<ChangeLogging> = OnceLock::new();
 
 type ChangeLogging = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Runs a command to its exit code: 0 done, 1 failed; `selector`, `why` and `node` also 2.
+/// Runs a command to its exit code: 0 done, 1 failed; `selector`, `why`, `diff` and `node` also 2.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     if let Some(code) = cni::by_command(&cli) {
         return code;
@@ -77,33 +80,24 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
     }
     match command {
         Command::Get(args) => get::run(args, &connect(&global).await?).await,
+        Command::Describe(args) => describe::run(&args, &global).await,
         Command::Create(args) => {
             let mode = write::Mode::Create {
                 skip_exists: args.skip_exists,
             };
-            write::run(&args.files, mode, &connect_to_write(&global).await?).await
+            write::run(&args.files, mode, args.dry_run, &global).await
         }
         Command::Apply(args) => match args.confirm {
             Some(seconds) => confirm::apply(&args.files, seconds, &global).await,
-            None => {
-                write::run(
-                    &args.files,
-                    write::Mode::Apply,
-                    &connect_to_write(&global).await?,
-                )
-                .await
-            }
+            None => write::run(&args.files, write::Mode::Apply, args.dry_run, &global).await,
         },
+        Command::Diff(args) => diff::run(&args, &global).await,
+        Command::Edit(args) => edit::run(&args, &connect_to_write(&global).await?).await,
         Command::Confirm(args) => confirm::run(args).await,
         Command::Replace(args) => {
-            write::run(
-                &args.files,
-                write::Mode::Replace,
-                &connect_to_write(&global).await?,
-            )
-            .await
+            write::run(&args.files, write::Mode::Replace, args.dry_run, &global).await
         }
-        Command::Delete(args) => write::delete(args, &connect_to_write(&global).await?).await,
+        Command::Delete(args) => write::delete(args, &global).await,
         Command::Patch(args) => patch::run(args, &connect_to_write(&global).await?).await,
         Command::Label(args) => label::run(args, &connect_to_write(&global).await?).await,
         Command::Validate(args) => validate::run(&args),
@@ -144,8 +138,11 @@ fn caller(command: &Command) -> Option<confirm::Caller> {
             Some(confirm::Caller::Service)
         }
         Command::Get(_)
+        | Command::Describe(_)
         | Command::Create(_)
         | Command::Apply(_)
+        | Command::Diff(_)
+        | Command::Edit(_)
         | Command::Replace(_)
         | Command::Delete(_)
         | Command::Patch(_)

@@ -1,6 +1,8 @@
 //! Forms of output: tables, YAML, JSON, names, chosen columns and JSON path templates.
 
+mod go_template;
 mod jsonpath;
+mod live;
 mod table;
 
 use std::io::Write;
@@ -11,6 +13,7 @@ use tortie_api::columns::{self, TableContext};
 use tortie_api::{API_VERSION, Kind, Resource};
 
 pub(crate) use jsonpath::Template;
+pub(crate) use live::{Happened, Live};
 pub(crate) use table::Table;
 
 /// A form of output.
@@ -73,10 +76,8 @@ impl Form {
                     .collect(),
             ),
             "jsonpath" if !argument.is_empty() => Self::Template(Template::parse(argument)?),
-            "go-template" | "go-template-file" => {
-                bail!(
-                    "output form `{name}` is not there; use jsonpath=… or custom-columns=… instead"
-                )
+            "go-template" | "go-template-file" | "template" | "templatefile" => {
+                bail!(go_template::advice(name, argument))
             }
             _ => bail!(
                 "unknown output form `{text}`; use ps, wide, yaml, json, name, custom-columns=… or jsonpath=…"
@@ -87,62 +88,96 @@ impl Form {
     /// Writes the resources in this form.
     pub(crate) fn write(&self, shown: &Shown, out: &mut impl Write) -> Result<()> {
         match self {
-            Self::Table { wide } => shown.write_tables(out, |kind| {
-                Ok(columns::headings(kind, *wide)
-                    .iter()
-                    .map(|heading| (*heading).to_owned())
-                    .collect())
-            }),
-            Self::Headings(headings) => shown.write_tables(out, |kind| {
-                let known = columns::known_headings(kind);
-                match headings
-                    .iter()
-                    .find(|heading| !known.contains(&heading.as_str()))
-                {
-                    Some(unknown) => {
-                        bail!(
-                            "unknown heading {unknown}, valid values are: {}",
-                            known.join(", ")
-                        )
-                    }
-                    None => Ok(headings.clone()),
-                }
-            }),
+            Self::Table { .. } | Self::Headings(_) => self.write_tables(shown, out)?,
             Self::Paths(columns) => {
-                let mut table =
-                    Table::new(columns.iter().map(|(heading, _)| heading.clone()).collect());
+                let headings = columns.iter().map(|(heading, _)| heading.clone()).collect();
+                let mut table = Table::new(headings);
                 for resource in &shown.resources {
-                    let value = resource.to_value();
-                    table.add(
-                        columns
-                            .iter()
-                            .map(|(_, path)| or_none(path.render(&value)))
-                            .collect(),
-                    );
+                    table.add(self.cells(resource, &[], shown.context));
                 }
                 table.write(out)?;
-                Ok(())
             }
-            Self::Yaml => {
-                out.write_all(to_yaml(&shown.to_value())?.as_bytes())?;
-                Ok(())
-            }
-            Self::Json => {
-                writeln!(out, "{}", serde_json::to_string_pretty(&shown.to_value())?)?;
-                Ok(())
-            }
+            Self::Yaml => out.write_all(to_yaml(&shown.to_value())?.as_bytes())?,
+            Self::Json => writeln!(out, "{}", serde_json::to_string_pretty(&shown.to_value())?)?,
             Self::Name => {
                 for resource in &shown.resources {
                     let kind = resource.kind().as_str().to_ascii_lowercase();
                     writeln!(out, "{kind}/{}", resource.metadata().name)?;
                 }
-                Ok(())
             }
             Self::Template(template) => {
                 out.write_all(template.render(&shown.to_value()).as_bytes())?;
-                Ok(())
             }
         }
+        Ok(())
+    }
+
+    /// Writes one table for each kind, in the order in which the kinds first appear.
+    fn write_tables(&self, shown: &Shown, out: &mut impl Write) -> Result<()> {
+        let mut kinds: Vec<Kind> = shown.kind.into_iter().collect();
+        for resource in &shown.resources {
+            if !kinds.contains(&resource.kind()) {
+                kinds.push(resource.kind());
+            }
+        }
+        for kind in kinds {
+            let headings = self.headings(kind, shown.with_namespace)?;
+            let mut table = Table::new(headings.clone());
+            let resources = shown.resources.iter();
+            for resource in resources.filter(|resource| resource.kind() == kind) {
+                table.add(self.cells(resource, &headings, shown.context));
+            }
+            table.write(out)?;
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    /// The headings of a table of a kind; none for forms that are no tables.
+    fn headings(&self, kind: Kind, with_namespace: bool) -> Result<Vec<String>> {
+        let mut headings = match self {
+            Self::Table { wide } => {
+                let headings = columns::headings(kind, *wide).iter();
+                headings.map(|heading| (*heading).to_owned()).collect()
+            }
+            Self::Headings(headings) => {
+                let known = columns::known_headings(kind);
+                let is_unknown = |heading: &&String| !known.contains(&heading.as_str());
+                if let Some(unknown) = headings.iter().find(is_unknown) {
+                    let known = known.join(", ");
+                    bail!("unknown heading {unknown}, valid values are: {known}");
+                }
+                headings.clone()
+            }
+            Self::Paths(columns) => {
+                return Ok(columns.iter().map(|(heading, _)| heading.clone()).collect());
+            }
+            _ => return Ok(Vec::new()),
+        };
+        if with_namespace && kind.is_namespaced() && !headings.iter().any(|h| h == "NAMESPACE") {
+            headings.insert(0, "NAMESPACE".to_owned());
+        }
+        Ok(headings)
+    }
+
+    /// A row of a table with these headings.
+    fn cells(
+        &self,
+        resource: &Resource,
+        headings: &[String],
+        context: TableContext,
+    ) -> Vec<String> {
+        let Self::Paths(columns) = self else {
+            let headings = headings.iter();
+            return headings
+                .map(|heading| columns::cell(resource, heading, &context))
+                .collect();
+        };
+        let value = resource.to_value();
+        let cells = columns.iter();
+        cells
+            .map(|(_, path)| or_none(path.render(&value)))
+            .collect()
     }
 }
 
@@ -160,45 +195,6 @@ impl Shown {
             _ if items.len() == 1 => items.into_iter().next().unwrap_or_default(),
             _ => Value::Array(items),
         }
-    }
-
-    /// Writes one table for each kind, in the order in which the kinds first appear.
-    fn write_tables(
-        &self,
-        out: &mut impl Write,
-        headings: impl Fn(Kind) -> Result<Vec<String>>,
-    ) -> Result<()> {
-        let mut kinds: Vec<Kind> = self.kind.into_iter().collect();
-        for resource in &self.resources {
-            if !kinds.contains(&resource.kind()) {
-                kinds.push(resource.kind());
-            }
-        }
-        for kind in kinds {
-            let mut headings = headings(kind)?;
-            if self.with_namespace
-                && kind.is_namespaced()
-                && !headings.iter().any(|h| h == "NAMESPACE")
-            {
-                headings.insert(0, "NAMESPACE".to_owned());
-            }
-            let mut table = Table::new(headings.clone());
-            for resource in self
-                .resources
-                .iter()
-                .filter(|resource| resource.kind() == kind)
-            {
-                table.add(
-                    headings
-                        .iter()
-                        .map(|h| columns::cell(resource, h, &self.context))
-                        .collect(),
-                );
-            }
-            table.write(out)?;
-            writeln!(out)?;
-        }
-        Ok(())
     }
 }
 

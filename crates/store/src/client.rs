@@ -6,7 +6,7 @@
 mod initialize;
 mod references;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -27,6 +27,8 @@ pub struct Client {
     store: Arc<dyn Store>,
     /// Tiers that were there when last looked at, so that many policies do not each ask again.
     seen_tiers: Arc<Mutex<HashMap<String, Instant>>>,
+    /// Objects that are taken to be there.
+    assumed: Arc<HashSet<Key>>,
 }
 
 /// What an apply did.
@@ -40,12 +42,24 @@ pub enum Applied {
     Unchanged,
 }
 
+/// What an apply would do.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// The object that is there, if there is one.
+    pub old: Option<Resource>,
+    /// What would be there afterwards.
+    pub new: Resource,
+    /// What would be done.
+    pub applied: Applied,
+}
+
 impl Client {
     /// A client of this store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self {
             store,
             seen_tiers: Arc::default(),
+            assumed: Arc::default(),
         }
     }
 
@@ -165,25 +179,27 @@ impl Client {
         self.create_or_replace(resource, false).await
     }
 
+    /// What [`Client::apply`] would do, if nothing is wrong with the object. Nothing is written.
+    pub async fn plan_apply(&self, resource: &Resource) -> Result<Planned> {
+        self.plan(resource, true).await
+    }
+
+    /// What [`Client::replace`] would do, if nothing is wrong with the object. Nothing is written.
+    pub async fn plan_replace(&self, resource: &Resource) -> Result<Planned> {
+        self.plan(resource, false).await
+    }
+
     async fn create_or_replace(
         &self,
         resource: Resource,
         may_create: bool,
     ) -> Result<(Resource, Applied)> {
-        let key = Key::of(&named(&resource));
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let outcome = match self.get(&key).await {
-                Err(Error::NotFound(_))
-                    if may_create && resource.metadata().resource_version.is_empty() =>
-                {
-                    self.create(resource.clone())
-                        .await
-                        .map(|created| (created, Applied::Created))
-                }
+            let outcome = match self.plan(&resource, may_create).await {
+                Ok(planned) => self.carry_out(planned).await,
                 Err(error) => Err(error),
-                Ok(old) => self.change(&resource, old).await,
             };
             match outcome {
                 Err(Error::Conflict(_) | Error::AlreadyExists(_)) if attempts < APPLY_ATTEMPTS => {
@@ -198,8 +214,24 @@ impl Client {
         }
     }
 
-    /// Makes `old` like `wanted`, unless it is already.
-    async fn change(&self, wanted: &Resource, old: Resource) -> Result<(Resource, Applied)> {
+    async fn plan(&self, resource: &Resource, may_create: bool) -> Result<Planned> {
+        match self.get(&Key::of(&named(resource))).await {
+            Err(Error::NotFound(_))
+                if may_create && resource.metadata().resource_version.is_empty() =>
+            {
+                Ok(Planned {
+                    old: None,
+                    new: self.check_create(resource.clone()).await?,
+                    applied: Applied::Created,
+                })
+            }
+            Err(error) => Err(error),
+            Ok(old) => self.plan_change(resource, old).await,
+        }
+    }
+
+    /// What makes `old` like `wanted`, unless it is already.
+    async fn plan_change(&self, wanted: &Resource, old: Resource) -> Result<Planned> {
         let mut new = wanted.clone();
         let given = wanted.metadata();
         let kept = old.metadata();
@@ -212,10 +244,35 @@ impl Client {
         *new.metadata_mut() = metadata;
         keep_status(&mut new, &old);
         new.set_defaults();
-        if new == old {
-            return Ok((old, Applied::Unchanged));
+        let (new, applied) = if new == old {
+            (new, Applied::Unchanged)
+        } else {
+            (self.check_update(new).await?, Applied::Updated)
+        };
+        Ok(Planned {
+            old: Some(old),
+            new,
+            applied,
+        })
+    }
+
+    async fn carry_out(&self, planned: Planned) -> Result<(Resource, Applied)> {
+        let Planned { new, applied, .. } = planned;
+        let stored = match applied {
+            Applied::Created => self.store.create(new).await?,
+            Applied::Updated => self.store.update(new).await?,
+            Applied::Unchanged => new,
+        };
+        Ok((stored, applied))
+    }
+
+    /// The same client, which takes these objects to be there: for plans in which they come before what refers to them.
+    #[must_use]
+    pub fn assuming(&self, keys: impl IntoIterator<Item = Key>) -> Self {
+        Self {
+            assumed: Arc::new(keys.into_iter().collect()),
+            ..self.clone()
         }
-        Ok((self.update(new).await?, Applied::Updated))
     }
 
     /// Removes an object and, for some kinds, what belongs to it.

@@ -24,7 +24,7 @@ pub mod shared;
 pub mod socket;
 mod store;
 
-pub use client::{Applied, Client};
+pub use client::{Applied, Client, Planned};
 pub use error::{Error, Result};
 pub use key::{Key, Query, Revision};
 pub use store::{

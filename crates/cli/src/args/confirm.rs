@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Files;
+use super::{DryRun, Files};
 
 const APPLY_HELP: &str = "\
 With --confirm, what was applied is rolled back unless it is confirmed in time, so that a policy that locks you out does
@@ -15,6 +15,7 @@ the next tortie command of the same user that uses a datastore rolls back, and s
 
 Examples:
   tortie apply -f policies/
+  tortie apply --dry-run -f policies/           what would be created, changed and refused
   tortie apply --confirm 60 -f policies/        and then, within a minute: tortie confirm
 
 Exit code: 0 applied (and confirmed), 1 not all was applied, or it was rolled back and all is as it was before, 3 it could
@@ -35,8 +36,10 @@ pub(crate) struct Apply {
     #[command(flatten)]
     pub(crate) files: Files,
     /// Roll back after so many seconds, unless that is confirmed before.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400), conflicts_with = "by")]
     pub(crate) confirm: Option<u64>,
+    #[command(flatten)]
+    pub(crate) dry_run: DryRun,
 }
 
 /// Arguments of `confirm`.

@@ -1,5 +1,7 @@
 //! `tortie get`
 
+mod watch;
+
 use std::cmp::Ordering;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -14,9 +16,21 @@ use crate::args::Get;
 use crate::input;
 use crate::output::{Form, Shown};
 
+/// The word for every kind.
+const ALL: &str = "all";
+
+/// Kinds that address management keeps for itself.
+const IPAM_KINDS: [Kind; 3] = [Kind::BlockAffinity, Kind::IpamBlock, Kind::IpamHandle];
+
 pub(super) async fn run(args: Get, client: &Client) -> Result<ExitCode> {
     let form = Form::parse(&args.output)?;
-    let mut shown = if args.filename.is_empty() {
+    if args.watch {
+        watch::run(&args, form, client).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut shown = if args.kind.as_deref() == Some(ALL) {
+        find_all(client, &args).await?
+    } else if args.filename.is_empty() {
         let Some(word) = &args.kind else {
             bail!(
                 "say which kind of resource to show, such as `tortie get networkpolicy`, or give -f"
@@ -27,8 +41,8 @@ pub(super) async fn run(args: Get, client: &Client) -> Result<ExitCode> {
     } else {
         find_in_files(client, &args).await?
     };
-    if matches!(form, Form::Table { wide: true }) && shown.kind == Some(Kind::Node) {
-        shown.context = table_context(client).await;
+    if let Some(kind) = shown.kind {
+        shown.context = context_of(&form, kind, client).await;
     }
     for resource in &mut shown.resources {
         resource.metadata_mut().managed_fields = None;
@@ -95,6 +109,37 @@ async fn find(client: &Client, kind: Kind, names: &[String], args: &Get) -> Resu
     Ok(shown)
 }
 
+/// The resources of every kind that people write or look at.
+async fn find_all(client: &Client, args: &Get) -> Result<Shown> {
+    if !args.names.is_empty() {
+        bail!("`all` means every resource of every kind; names need a kind");
+    }
+    let mut shown = Shown {
+        kind: None,
+        resources: Vec::new(),
+        list_revision: None,
+        with_namespace: args.all_namespaces || args.namespace.is_some(),
+        context: TableContext::default(),
+    };
+    for kind in Kind::ALL.iter().copied() {
+        if IPAM_KINDS.contains(&kind) || (args.namespace.is_some() && !kind.is_namespaced()) {
+            continue;
+        }
+        match find(client, kind, &[], args).await {
+            Ok(found) => shown.resources.extend(found.resources),
+            Err(error) if is_unsupported(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(shown)
+}
+
+/// Whether the datastore has no resources of such a kind.
+fn is_unsupported(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<tortie_store::Error>();
+    matches!(error, Some(tortie_store::Error::Unsupported { .. }))
+}
+
 /// Tiers in the order in which they are asked; one without an order is the last.
 fn by_order(one: &Resource, other: &Resource) -> Ordering {
     let order = |resource: &Resource| match resource {
@@ -124,8 +169,11 @@ async fn find_in_files(client: &Client, args: &Get) -> Result<Shown> {
     })
 }
 
-/// The AS number that nodes without one of their own have.
-async fn table_context(client: &Client) -> TableContext {
+/// What the cells of a table depend on: the AS number that nodes without one of their own have.
+async fn context_of(form: &Form, kind: Kind, client: &Client) -> TableContext {
+    if !matches!(form, Form::Table { wide: true }) || kind != Kind::Node {
+        return TableContext::default();
+    }
     let as_number = match client
         .get(&Key::global(Kind::BgpConfiguration, "default"))
         .await

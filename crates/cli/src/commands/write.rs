@@ -1,5 +1,7 @@
 //! `tortie create`, `apply`, `replace` and `delete`: many resources at once, each with its own result.
 
+mod destination;
+
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
@@ -9,10 +11,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tortie_api::names::KUBERNETES_POLICY;
 use tortie_api::without_effect::without_effect;
 use tortie_api::{Kind, Resource};
-use tortie_store::{Applied, Client, Error, Key, Precondition};
+use tortie_store::{Applied, Client, Error, Key};
 
-use super::{ipam, kinds, report};
-use crate::args::{Delete, Files};
+use self::destination::Destination;
+pub(super) use self::destination::planner;
+use super::{kinds, report};
+use crate::args::{Delete, DryRun, Files, Global};
 use crate::input;
 
 /// How many resources are written at the same time.
@@ -45,15 +49,47 @@ impl Mode {
             Self::Delete { .. } => "deleted",
         }
     }
+
+    /// What was done to one resource.
+    fn done_to_one(self, applied: Option<Applied>) -> &'static str {
+        match applied {
+            Some(Applied::Created) => "created",
+            Some(Applied::Updated) => "changed",
+            Some(Applied::Unchanged) => "unchanged",
+            None if matches!(self, Self::Delete { .. }) => "deleted",
+            None => "skipped",
+        }
+    }
 }
 
-pub(super) async fn run(files: &Files, mode: Mode, client: &Client) -> Result<ExitCode> {
+impl Task {
+    /// Why a resource could not be written.
+    fn failure(&self, mode: Mode, error: &Error) -> String {
+        let (key, verb) = (Key::of(&self.resource), mode.done());
+        let place = if self.place.is_empty() {
+            "Error"
+        } else {
+            self.place.as_str()
+        };
+        report::store_error(&format!("{place}: {key} not {verb}"), error)
+    }
+}
+
+pub(super) async fn run(
+    files: &Files,
+    mode: Mode,
+    dry_run: DryRun,
+    global: &Global,
+) -> Result<ExitCode> {
     let (tasks, refused) = read(files, mode)?;
     if tasks.is_empty() && refused > 0 {
         return Ok(ExitCode::FAILURE);
     }
-    initialize(client).await;
-    execute(tasks, refused, mode, client).await
+    let destination = Destination::open(dry_run.by, &tasks, global).await?;
+    if let Destination::Datastore(client) = &destination {
+        initialize(client).await;
+    }
+    execute(tasks, refused, mode, &destination).await
 }
 
 /// The built-in tiers must be there before a policy refers to them. A store that cannot take them says so again, and
@@ -67,20 +103,28 @@ pub(super) async fn initialize(client: &Client) {
     }
 }
 
-pub(super) async fn delete(args: Delete, client: &Client) -> Result<ExitCode> {
+pub(super) async fn delete(args: Delete, global: &Global) -> Result<ExitCode> {
     let mode = Mode::Delete {
         skip_not_exists: args.skip_not_exists,
     };
-    let Some(word) = &args.kind else {
+    let by = args.dry_run.by;
+    let (tasks, refused) = if let Some(word) = &args.kind {
+        (named(word, &args)?, 0)
+    } else {
         let files = Files {
             filename: args.filename,
             recursive: args.recursive,
             skip_empty: args.skip_empty,
             namespace: args.namespace,
         };
-        let (tasks, refused) = read(&files, mode)?;
-        return execute(tasks, refused, mode, client).await;
+        read(&files, mode)?
     };
+    let destination = Destination::open(by, &tasks, global).await?;
+    execute(tasks, refused, mode, &destination).await
+}
+
+/// What the arguments name.
+fn named(word: &str, args: &Delete) -> Result<Vec<Task>> {
     let (kind, names) = kinds::parse_with_names(word, &args.names)?;
     if names.is_empty() {
         anyhow::bail!("say which {kind} to delete, or give -f");
@@ -96,7 +140,7 @@ pub(super) async fn delete(args: Delete, client: &Client) -> Result<ExitCode> {
             resource,
         });
     }
-    execute(tasks, 0, mode, client).await
+    Ok(tasks)
 }
 
 /// Reads all documents; those that are no resources are reported and counted.
@@ -131,7 +175,7 @@ async fn execute(
     tasks: Vec<Task>,
     refused: usize,
     mode: Mode,
-    client: &Client,
+    destination: &Destination,
 ) -> Result<ExitCode> {
     let total = tasks.len() + refused;
     let progress = progress_bar(tasks.len(), mode);
@@ -140,7 +184,7 @@ async fn execute(
     for (tasks, in_flight) in [(first, 1), (rest, IN_FLIGHT)] {
         let mut running = futures::stream::iter(tasks)
             .map(|task| async {
-                let outcome = write_one(&task.resource, mode, client).await;
+                let outcome = destination.write(&task.resource, mode).await;
                 (task, outcome)
             })
             .buffered(in_flight);
@@ -150,7 +194,13 @@ async fn execute(
         }
     }
     progress.finish_and_clear();
-    summarize(&results, refused, total, mode)
+    match destination {
+        Destination::Datastore(_) => summarize(&results, refused, total, mode),
+        Destination::Plan(_) => {
+            summarize_plan(&results, refused, |done| mode.done_to_one(done), mode)
+        }
+        Destination::Nowhere => summarize_plan(&results, refused, |_| "valid", mode),
+    }
 }
 
 /// What others refer to, or what must not overlap, is written first and one by one; deleting goes the other way.
@@ -173,43 +223,6 @@ pub(super) fn split(tasks: Vec<Task>, mode: Mode) -> (Vec<Task>, Vec<Task>) {
         return (rest.into_iter().chain(first).collect(), Vec::new());
     }
     (first, rest)
-}
-
-async fn write_one(
-    resource: &Resource,
-    mode: Mode,
-    client: &Client,
-) -> Result<Option<Applied>, Error> {
-    if let Some(refusal) = refusal(resource, mode) {
-        return Err(refusal);
-    }
-    match mode {
-        Mode::Create { skip_exists } => match client.create(resource.clone()).await {
-            Err(Error::AlreadyExists(_)) if skip_exists => Ok(None),
-            outcome => outcome.map(|_| Some(Applied::Created)),
-        },
-        Mode::Apply => client
-            .apply(resource.clone())
-            .await
-            .map(|(_, applied)| Some(applied)),
-        Mode::Replace => client
-            .replace(resource.clone())
-            .await
-            .map(|(_, applied)| Some(applied)),
-        Mode::Delete { skip_not_exists } => {
-            let key = Key::of(resource);
-            match delete_with_belongings(&key, client).await {
-                Err(Error::NotFound(_)) if skip_not_exists => Ok(None),
-                outcome => outcome.map(|_| None),
-            }
-        }
-    }
-}
-
-/// Deletes an object, and before it what address management holds for it.
-async fn delete_with_belongings(key: &Key, client: &Client) -> Result<Resource, Error> {
-    ipam::release_belongings(client, key).await?;
-    client.delete(key, &Precondition::default()).await
 }
 
 /// Policies that mirror Kubernetes' own are not ours to write.
@@ -243,26 +256,11 @@ pub(super) fn summarize(
                     writeln!(stderr, "warning: {}: {warning}", Key::of(&task.resource))?;
                 }
                 if total > 1 {
-                    let what = match applied {
-                        Some(Applied::Created) => "created",
-                        Some(Applied::Updated) => "changed",
-                        Some(Applied::Unchanged) => "unchanged",
-                        None if matches!(mode, Mode::Delete { .. }) => "deleted",
-                        None => "skipped",
-                    };
+                    let what = mode.done_to_one(*applied);
                     writeln!(stdout, "{} {what}", Key::of(&task.resource))?;
                 }
             }
-            Err(error) => {
-                let verb = mode.done();
-                let place = if task.place.is_empty() {
-                    "Error"
-                } else {
-                    task.place.as_str()
-                };
-                let place = format!("{place}: {} not {verb}", Key::of(&task.resource));
-                writeln!(stderr, "{}", report::store_error(&place, error))?;
-            }
+            Err(error) => writeln!(stderr, "{}", task.failure(mode, error))?,
         }
     }
     let failed = refused + results.len() - done.len();
@@ -279,6 +277,35 @@ pub(super) fn summarize(
         )?;
     }
     Ok(ExitCode::FAILURE)
+}
+
+/// Says what would have been done; one line for each resource.
+fn summarize_plan(
+    results: &[(Task, Result<Option<Applied>, Error>)],
+    refused: usize,
+    word: impl Fn(Option<Applied>) -> &'static str,
+    mode: Mode,
+) -> Result<ExitCode> {
+    let mut stdout = anstream::stdout();
+    let mut done = Vec::new();
+    for (task, outcome) in results {
+        match outcome {
+            Ok(applied) => {
+                done.push(task.resource.kind());
+                let what = word(*applied);
+                writeln!(stdout, "{} {what} (dry run)", Key::of(&task.resource))?;
+            }
+            Err(error) => writeln!(anstream::stderr(), "{}", task.failure(mode, error))?,
+        }
+    }
+    let (verb, counted) = (mode.done(), counted(&done));
+    writeln!(stdout, "Nothing was written; {counted} would be {verb}")?;
+    let is_complete = refused == 0 && done.len() == results.len();
+    Ok(if is_complete {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// `3 'Tier' resource(s)`, without the kind if there are several.

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod changes;
+mod describe;
 mod embedded;
 mod etcd;
 mod kubernetes;
@@ -11,6 +13,7 @@ mod round_trip;
 mod service;
 mod sharing;
 mod status;
+mod watching;
 mod which_datastore;
 mod why;
 mod yaml;

@@ -67,7 +67,11 @@ impl Client {
         if seen.is_some_and(|seen| seen.elapsed() < TIER_MEMORY) {
             return Ok(true);
         }
-        match self.store.get(&Key::global(Kind::Tier, tier)).await {
+        let key = Key::global(Kind::Tier, tier);
+        if self.assumed.contains(&key) {
+            return Ok(true);
+        }
+        match self.store.get(&key).await {
             Err(Error::NotFound(_)) => Ok(false),
             Err(error) => Err(error),
             Ok(_) => {
@@ -87,7 +91,11 @@ impl Client {
             return Ok(());
         };
         for filter in &peer.spec.filters {
-            match self.store.get(&Key::global(Kind::BgpFilter, filter)).await {
+            let key = Key::global(Kind::BgpFilter, filter);
+            if self.assumed.contains(&key) {
+                continue;
+            }
+            match self.store.get(&key).await {
                 Err(Error::NotFound(_)) => {
                     let rule = "there is no such BGPFilter; create it first";
                     return Err(invalid(resource, &["spec", "filters"], filter, rule));

@@ -22,7 +22,13 @@ pub(in crate::commands) fn of_files(paths: &[PathBuf], recursive: bool) -> Resul
 
 /// What a datastore tells an agent.
 pub(in crate::commands) async fn of_datastore(global: &Global) -> Result<Vec<Update>> {
-    let connection = config::open(global).await?;
+    of_connection(&config::open(global).await?).await
+}
+
+/// The same of a datastore that is open already.
+pub(in crate::commands) async fn of_connection(
+    connection: &config::Connection,
+) -> Result<Vec<Update>> {
     let mut builder = Builder::empty(Vec::new());
     let kinds = tortie_sync::Config::for_agent(None).kinds;
     let queries: Vec<Query> = kinds.into_iter().map(Query::all).collect();
