@@ -185,7 +185,8 @@ impl Storage for CalicoStorage {
         let deleted = if mode.is_dry_run {
             self.client.check_delete(&key).await
         } else {
-            self.client.delete(&key, &precondition).await.map(drop)
+            let deleted = tortie_ipam::delete(&self.client, &key, &precondition).await;
+            deleted.map(drop)
         };
         deleted.map_err(|error| store_failure(of, &key.name, error))
     }

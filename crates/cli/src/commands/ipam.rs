@@ -1,6 +1,5 @@
 //! `tortie ipam`: who has which address, and what is wrong with that.
 
-mod belongings;
 mod check;
 mod configure;
 mod inhabitants;
@@ -20,8 +19,6 @@ use tortie_store::{Client, Key, Kind, Resource};
 
 use crate::args::{self, Global, IpamCommand};
 use crate::config::{Connection, open};
-
-pub(super) use belongings::release_belongings;
 
 /// Address management of a datastore.
 struct Addresses {

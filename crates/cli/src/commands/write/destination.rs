@@ -7,7 +7,6 @@ use tortie_store::{Applied, Client, Error, Key, Planned, Precondition};
 
 use super::{Mode, Task, refusal};
 use crate::args::{DryRunBy, Global};
-use crate::commands::ipam;
 use crate::config::{connect, connect_to_write};
 
 /// Where resources are written.
@@ -68,18 +67,12 @@ async fn write(resource: &Resource, mode: Mode, client: &Client) -> Result<Optio
         }
         Mode::Delete { skip_not_exists } => {
             let key = Key::of(resource);
-            match delete_with_belongings(&key, client).await {
+            match tortie_ipam::delete(client, &key, &Precondition::default()).await {
                 Err(Error::NotFound(_)) if skip_not_exists => Ok(None),
                 outcome => outcome.map(|_| None),
             }
         }
     }
-}
-
-/// Deletes an object, and before it what address management holds for it.
-async fn delete_with_belongings(key: &Key, client: &Client) -> Result<Resource, Error> {
-    ipam::release_belongings(client, key).await?;
-    client.delete(key, &Precondition::default()).await
 }
 
 /// What [`write`] would do.
