@@ -1,7 +1,9 @@
 //! A server that needs no cluster: Calico's resources and Kubernetes' own objects in the embedded store.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use ipnet::{IpNet, Ipv4Net};
 use tortie_store::Client;
 use tortie_store::embedded::EmbeddedStore;
 
@@ -9,7 +11,9 @@ use crate::access::Roles;
 use crate::failure::Result;
 use crate::registry::Registry;
 use crate::service::Service;
-use crate::storage::{CalicoStorage, DocumentStorage, RoleStorage, StandaloneStorage};
+use crate::storage::{
+    CalicoStorage, DocumentStorage, RoleStorage, ServiceStorage, StandaloneStorage,
+};
 
 /// What a store holds, and who may do what with it.
 pub struct Standalone {
@@ -19,14 +23,23 @@ pub struct Standalone {
     pub roles: Arc<Roles>,
 }
 
+/// The network of services' addresses if none is given: Kubernetes' own.
+pub const SERVICE_NETWORK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(10, 96, 0, 0), 12);
+
 /// Opens what a store holds, and makes what every server has.
 pub async fn open(store: &Arc<EmbeddedStore>) -> Result<Standalone> {
+    open_with(store, SERVICE_NETWORK.into()).await
+}
+
+/// The same, with another network of services' addresses.
+pub async fn open_with(store: &Arc<EmbeddedStore>, service_network: IpNet) -> Result<Standalone> {
     let client = Client::new(Arc::clone(store) as _);
     let calico = CalicoStorage::new(client);
     let native = DocumentStorage::new(store.documents());
     let roles = Arc::new(Roles::default());
     let kept = RoleStorage::open(native.clone(), Arc::clone(&roles)).await?;
-    let storage = StandaloneStorage::new(calico, native, kept);
+    let services = ServiceStorage::open(native.clone(), service_network).await?;
+    let storage = StandaloneStorage::new(calico, native, kept, services);
     let service = Service::new(Registry::standalone(), Arc::new(storage));
     service.prepare_namespaces().await?;
     service.prepare_roles().await?;

@@ -4,11 +4,13 @@ mod calico;
 mod documents;
 mod native;
 mod roles;
+pub(crate) mod services;
 mod standalone;
 
 pub use calico::CalicoStorage;
 pub use documents::DocumentStorage;
 pub use roles::RoleStorage;
+pub use services::ServiceStorage;
 pub use standalone::StandaloneStorage;
 
 use async_trait::async_trait;

@@ -38,6 +38,7 @@ mod process;
 mod profiles;
 pub mod settings;
 mod shared;
+mod standalone;
 pub mod tier;
 mod workload_endpoint;
 

@@ -47,6 +47,8 @@ pub struct Options {
     pub backend: Backend,
     /// The cluster.
     pub cluster: kube::Client,
+    /// Whether it is an API server without Kubernetes' own controllers, so that what those do is done here.
+    pub stands_alone: bool,
     /// The variables of the process.
     pub variables: BTreeMap<String, String>,
     /// The file that says how the process is.

@@ -142,7 +142,7 @@ fn endpoint_of(pod: &Pod) -> Option<ObjectKey> {
 }
 
 /// The pod that an endpoint is of.
-fn pod_of(endpoint: &ObjectKey) -> Option<ObjectKey> {
+pub(crate) fn pod_of(endpoint: &ObjectKey) -> Option<ObjectKey> {
     let ids = EndpointIds::parse(&endpoint.name).ok()?;
     let namespace = endpoint.namespace.clone()?;
     (ids.orchestrator == KUBERNETES).then(|| ObjectKey::new(namespace, ids.pod))

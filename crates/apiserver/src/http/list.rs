@@ -255,7 +255,9 @@ mod tests {
     use crate::http::metrics::FlowControl;
     use crate::registry::Registry;
     use crate::service::Service;
-    use crate::storage::{CalicoStorage, DocumentStorage, RoleStorage, StandaloneStorage};
+    use crate::storage::{
+        CalicoStorage, DocumentStorage, RoleStorage, ServiceStorage, StandaloneStorage,
+    };
     use tortie_store::Client as StoreClient;
     use tortie_store::embedded::EmbeddedStore;
 
@@ -267,7 +269,9 @@ mod tests {
         let roles = RoleStorage::open(native.clone(), Arc::default())
             .await
             .unwrap();
-        let storage = Arc::new(StandaloneStorage::new(calico, native, roles));
+        let network = crate::standalone::SERVICE_NETWORK.into();
+        let services = ServiceStorage::open(native.clone(), network).await.unwrap();
+        let storage = Arc::new(StandaloneStorage::new(calico, native, roles, services));
         let service = Service::new(Registry::standalone(), storage);
         let of = service.registry().find("", "v1", "configmaps").unwrap();
         let items = items.iter().cloned().map(Object::new).collect();

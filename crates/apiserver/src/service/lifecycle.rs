@@ -6,6 +6,7 @@ use tortie_api::Problems;
 use crate::failure::{Failure, Reason, Result};
 use crate::registry::{Content, Native, ResourceType};
 use crate::storage::Mode;
+use crate::storage::services::keep_allocated;
 
 /// Metadata that only the server writes.
 const KEPT: &[&str] = &[
@@ -139,19 +140,19 @@ pub(super) fn prepare_change(
     };
     if mode.is_status {
         let status = fields.remove("status");
-        let managed = fields
-            .get("metadata")
-            .and_then(|metadata| metadata.get("managedFields"))
-            .cloned();
-        let version = fields
-            .get("metadata")
-            .and_then(|metadata| metadata.get("resourceVersion"))
-            .cloned();
+        let given = fields.remove("metadata").unwrap_or_default();
         *new = old.clone();
         set_or_remove(new, "status", status);
-        for (field, value) in [("managedFields", managed), ("resourceVersion", version)] {
-            if value.is_some() {
-                set_or_remove(&mut new["metadata"], field, value);
+        let metadata = &mut new["metadata"];
+        for field in ["managedFields", "resourceVersion", "uid"] {
+            if let Some(value) = given.get(field) {
+                set_or_remove(metadata, field, Some(value.clone()));
+            }
+        }
+        // Only custom resources keep theirs: of a pod, say, a plugin writes address and annotations at once.
+        if matches!(of.content, Content::Native(_)) {
+            for field in ["annotations", "finalizers", "labels"] {
+                set_or_remove(metadata, field, given.get(field).cloned());
             }
         }
         return check_identity(of, old, new);
@@ -159,6 +160,9 @@ pub(super) fn prepare_change(
     if of.has_status {
         let status = old.get("status").cloned();
         set_or_remove(new, "status", status);
+    }
+    if of.content == Content::Native(Native::Service) {
+        keep_allocated(old, new);
     }
     check_identity(of, old, new)?;
     check_role_reference(of, old, new)?;

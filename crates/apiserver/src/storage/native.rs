@@ -14,7 +14,7 @@ use tortie_api::validate::{
     check_kubernetes_metadata, check_kubernetes_policy, check_role, check_role_binding,
 };
 
-use super::Mode;
+use super::{Mode, services};
 use crate::failure::{Failure, Result};
 use crate::registry::{Content, Native, ResourceType};
 
@@ -89,6 +89,7 @@ fn check(native: Native, object: &Value, problems: &mut Problems) {
         Native::ClusterRoleBinding => check_cluster_role_binding(&typed(object), problems),
         Native::Role => check_role(&typed(object), problems),
         Native::RoleBinding => check_role_binding(&typed(object), problems),
+        Native::Service => services::check(object, problems),
         Native::Pod if is_empty(&object["spec"]["containers"]) => {
             problems.add_missing(&spec.field("containers"), "must name at least one");
         }
@@ -147,6 +148,15 @@ fn fill_in(native: Native, object: &mut Value) {
         Native::Service => {
             default(spec, "type", json!("ClusterIP"));
             default(spec, "sessionAffinity", json!("None"));
+            if spec["type"] != "ExternalName" {
+                default(spec, "internalTrafficPolicy", json!("Cluster"));
+            }
+            if matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
+                default(spec, "externalTrafficPolicy", json!("Cluster"));
+            }
+            if spec["type"] == "LoadBalancer" {
+                default(spec, "allocateLoadBalancerNodePorts", json!(true));
+            }
             fill_in_protocols(spec);
             for port in items_mut(spec, "ports") {
                 if let Some(number) = port.get("port").cloned() {

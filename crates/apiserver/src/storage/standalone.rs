@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tortie_store::embedded::{Most, Snapshot, Stored};
 
-use super::{CalicoStorage, Changes, DocumentStorage, Mode, RoleStorage, Storage};
+use super::{CalicoStorage, Changes, DocumentStorage, Mode, RoleStorage, ServiceStorage, Storage};
 use crate::failure::Result;
-use crate::registry::{Content, ResourceType};
+use crate::registry::{Content, Native, ResourceType};
 
 /// Calico's resources and Kubernetes' own objects, each where they belong.
 #[derive(Clone)]
@@ -14,15 +14,22 @@ pub struct StandaloneStorage {
     calico: CalicoStorage,
     native: DocumentStorage,
     roles: RoleStorage,
+    services: ServiceStorage,
 }
 
 impl StandaloneStorage {
     /// All in one.
-    pub fn new(calico: CalicoStorage, native: DocumentStorage, roles: RoleStorage) -> Self {
+    pub fn new(
+        calico: CalicoStorage,
+        native: DocumentStorage,
+        roles: RoleStorage,
+        services: ServiceStorage,
+    ) -> Self {
         Self {
             calico,
             native,
             roles,
+            services,
         }
     }
 
@@ -98,32 +105,36 @@ impl Storage for StandaloneStorage {
     }
 
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
-        if is_role_or_binding(of) {
-            return self.roles.create(of, object, mode).await;
+        match of.content {
+            Content::Native(native) if native.is_role_or_binding() => {
+                self.roles.create(of, object, mode).await
+            }
+            Content::Native(Native::Service) => self.services.create(of, object, mode).await,
+            _ => self.of(of).create(of, object, mode).await,
         }
-        self.of(of).create(of, object, mode).await
     }
 
     async fn update(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
-        if is_role_or_binding(of) {
-            return self.roles.update(of, object, mode).await;
+        match of.content {
+            Content::Native(native) if native.is_role_or_binding() => {
+                self.roles.update(of, object, mode).await
+            }
+            Content::Native(Native::Service) => self.services.update(of, object, mode).await,
+            _ => self.of(of).update(of, object, mode).await,
         }
-        self.of(of).update(of, object, mode).await
     }
 
     async fn delete(&self, of: &ResourceType, object: &Value, mode: Mode) -> Result<()> {
-        if is_role_or_binding(of) {
-            return self.roles.delete(of, object, mode).await;
+        match of.content {
+            Content::Native(native) if native.is_role_or_binding() => {
+                self.roles.delete(of, object, mode).await
+            }
+            Content::Native(Native::Service) => self.services.delete(of, object, mode).await,
+            _ => self.of(of).delete(of, object, mode).await,
         }
-        self.of(of).delete(of, object, mode).await
     }
 
     async fn watch(&self, of: &ResourceType, from: u64) -> Result<Changes> {
         self.of(of).watch(of, from).await
     }
-}
-
-/// Whether who may do what depends on objects of a type.
-fn is_role_or_binding(of: &ResourceType) -> bool {
-    matches!(of.content, Content::Native(native) if native.is_role_or_binding())
 }

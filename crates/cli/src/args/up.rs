@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
+use ipnet::IpNet;
 use tortie_apiserver::http::DEFAULT_MEMORY;
+use tortie_apiserver::standalone::SERVICE_NETWORK;
 use tortie_store::embedded::DEFAULT_QUOTA;
 
 use super::audit::AuditLog;
@@ -35,6 +37,9 @@ pub(crate) struct Up {
     /// Name of this node [default: `FELIX_FELIXHOSTNAME`, NODENAME or the name of the machine].
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
+    /// The network that services of the API server get their addresses from.
+    #[arg(long, value_name = "CIDR", default_value_t = SERVICE_NETWORK.into(), value_parser = service_network)]
+    pub(crate) service_cidr: IpNet,
     /// What not to run; may be given several times.
     #[arg(long, value_name = "PART")]
     pub(crate) without: Vec<Part>,
@@ -56,6 +61,16 @@ pub(crate) struct Up {
     /// Where requests to the API server are written down.
     #[command(flatten)]
     pub(crate) audit: AuditLog,
+}
+
+/// Services have addresses besides the first and the last.
+fn service_network(text: &str) -> Result<IpNet, String> {
+    let network: Result<IpNet, _> = text.parse();
+    match network {
+        Ok(network) if network.max_prefix_len() - network.prefix_len() >= 3 => Ok(network.trunc()),
+        Ok(_) => Err("must have at least 8 addresses, such as 10.96.0.0/12".to_owned()),
+        Err(_) => Err("must be a network, such as 10.96.0.0/12".to_owned()),
+    }
 }
 
 /// Less is of no use, and more than that is no bound.

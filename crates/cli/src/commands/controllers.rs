@@ -44,6 +44,7 @@ pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<Exit
         client,
         backend,
         cluster,
+        stands_alone: false,
         variables,
         status_file: args.status_file,
         health_port: (args.health_port != 0).then_some(args.health_port),

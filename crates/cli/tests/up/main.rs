@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod churn;
+mod compared;
 mod disk;
 mod elsewhere;
 mod hostile;
@@ -10,6 +11,7 @@ mod killed;
 mod kubectl;
 mod objects;
 mod packets;
+mod released;
 mod roles;
 mod server;
 mod status;

@@ -22,6 +22,8 @@ struct Site {
     node: Node,
     runtime: Runtime,
     up: Up,
+    /// What the plugin takes for the datastore.
+    datastore: Value,
 }
 
 /// A pod that is connected.
@@ -42,16 +44,32 @@ impl Site {
         let binary = Path::new(env!("CARGO_BIN_EXE_tortie"));
         let runtime = Runtime::new(node.namespace(), binary).unwrap();
         let up = Up::on(node.namespace(), variables);
-        Self { node, runtime, up }
+        let file = up.file("tortie.redb");
+        Self {
+            node,
+            runtime,
+            up,
+            datastore: json!({"datastore_type": "embedded", "datastore_path": file}),
+        }
+    }
+
+    /// Where the plugin knows the API server alone, as in a cluster.
+    fn with_kubeconfig_only() -> Self {
+        Self {
+            datastore: json!({"datastore_type": "kubernetes"}),
+            ..Self::new()
+        }
     }
 
     fn cni(&self, command: &str, name: &str, namespace: &Namespace) -> Value {
-        let config = json!({
+        let mut config = json!({
             "cniVersion": "1.0.0", "name": "net", "type": "calico", "nodename_file": self.up.node_name_file(),
-            "datastore_type": "embedded", "datastore_path": self.up.file("tortie.redb"),
             "policy": {"type": "k8s"}, "kubernetes": {"kubeconfig": self.up.file("kubeconfig")},
             "ipam_lock_file": self.up.folder().join("ipam.lock"), "ipam": {"type": "calico-ipam"},
         });
+        for (name, value) in self.datastore.as_object().unwrap() {
+            config[name] = value.clone();
+        }
         let arguments = format!(
             "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME={name};K8S_POD_INFRA_CONTAINER_ID=id-{name}"
         );
@@ -118,6 +136,20 @@ impl Site {
                 "{from} to {to}: expected {expected}\n{}",
                 self.run("nft list ruleset")
             );
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits until there are so many workload endpoints.
+    #[track_caller]
+    fn await_endpoints(&self, expected: usize) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let endpoints = self.up.tortie(&["get", "workloadendpoints", "-A"]);
+            if endpoints.matches("shop").count() == expected {
+                return;
+            }
+            assert!(Instant::now() < end, "{endpoints}\n{}", self.up.log());
             thread::sleep(Duration::from_millis(50));
         }
     }
@@ -233,6 +265,67 @@ fn what_kubectl_applies_is_enforced_until_it_is_deleted() {
         again.contains("Nothing was running") && again.contains("nothing to remove"),
         "{again}"
     );
+}
+
+/// A plugin with the kubeconfig writes the address into the pod, and nowhere else.
+#[test]
+fn pods_that_a_plugin_tells_only_the_api_server_about_are_protected() {
+    let site = Site::with_kubeconfig_only();
+    site.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}));
+    let [web, client, other] = ["web", "client", "other"].map(|name| site.pod(name));
+    site.await_connection(&other, &web, true);
+    site.apply(&json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+        "metadata": {"name": "only-clients", "namespace": "shop"},
+        "spec": {
+            "podSelector": {"matchLabels": {"role": "web"}},
+            "ingress": [{"from": [{"podSelector": {"matchLabels": {"role": "client"}}}]}],
+        },
+    }));
+    site.await_connection(&other, &web, false);
+    site.await_connection(&client, &web, true);
+    site.cni("DEL", "client", &client.namespace);
+    site.await_endpoints(2);
+    site.up
+        .kubectl(&["delete", "pod", "other", "--namespace=shop"]);
+    site.await_endpoints(1);
+}
+
+/// Services are the API server's own, and so are the endpoints behind them.
+#[test]
+fn rules_that_name_services_are_enforced() {
+    let site = Site::new();
+    site.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}));
+    let [web, client, other] = ["web", "client", "other"].map(|name| site.pod(name));
+    site.await_connection(&client, &web, true);
+    site.apply(&json!({
+        "apiVersion": "projectcalico.org/v3", "kind": "NetworkPolicy",
+        "metadata": {"name": "default.to-service", "namespace": "shop"},
+        "spec": {
+            "selector": "role == 'client'", "types": ["Egress"],
+            "egress": [{"action": "Allow", "destination": {"services": {"name": "backend"}}}],
+        },
+    }));
+    site.await_connection(&client, &web, false);
+    let service = |role: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "backend", "namespace": "shop"},
+            "spec": {"selector": {"role": role}, "ports": [{"port": 8080, "targetPort": PORT}]},
+        })
+    };
+    site.apply(&service("web"));
+    site.await_connection(&client, &web, true);
+    site.await_connection(&client, &other, false);
+    site.apply(&service("other"));
+    site.await_connection(&client, &other, true);
+    site.await_connection(&client, &web, false);
+    site.up
+        .kubectl(&["delete", "service", "backend", "--namespace=shop"]);
+    site.await_connection(&client, &other, false);
+    let slices = site
+        .up
+        .kubectl(&["get", "endpointslices", "--namespace=shop", "--output=name"]);
+    assert_eq!(slices, "");
 }
 
 /// A set that is larger than `maxIpsetSize` is refused, and the policies that look into it deny.

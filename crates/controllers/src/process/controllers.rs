@@ -15,7 +15,7 @@ use crate::profiles::{Namespaces, ServiceAccounts};
 use crate::settings::{Mirroring, NodeSettings, Settings};
 use crate::{
     compaction, datastore_migration, ip_pool, ipam_gc, load_balancer, memory, node, policy_names,
-    tier, workload_endpoint,
+    standalone, tier, workload_endpoint,
 };
 
 /// Adds the controllers that are on to a manager. `restart` is told when the process has to start anew.
@@ -54,6 +54,10 @@ pub(super) fn add(
         }
         starting("DatastoreMigration");
         add_migration(manager, &options.cluster, store, restart);
+    }
+    if options.stands_alone {
+        starting("Standalone");
+        standalone::add(manager, datastore, &options.cluster);
     }
     if settings.policy_name_migrator {
         starting("NetworkPolicyMigrator");

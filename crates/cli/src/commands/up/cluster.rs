@@ -43,7 +43,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     if !args.without.contains(&Part::Controllers) && (kubernetes.is_some() || has_kubeconfig) {
         let kubernetes = cluster(kubernetes, global).await?;
         let status_file = folder.join("controllers.json");
-        parts.start_controllers(client, backend.into(), kubernetes, status_file);
+        parts.start_controllers(client, backend.into(), kubernetes, false, status_file);
     }
     systemd::notify_ready();
     writeln!(anstream::stdout(), "Ready.")?;

@@ -150,12 +150,14 @@ impl Parts {
         client: Client,
         backend: tortie_controllers::Backend,
         cluster: kube::Client,
+        stands_alone: bool,
         status_file: PathBuf,
     ) {
         let options = tortie_controllers::Options {
             client,
             backend,
             cluster,
+            stands_alone,
             variables: variables(),
             status_file,
             health_port: None,

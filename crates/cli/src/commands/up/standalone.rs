@@ -56,12 +56,12 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     if !args.without.contains(&Part::Controllers) {
         let backend = tortie_controllers::Backend::Other;
         let status_file = folder.join("controllers.json");
-        parts.start_controllers(client.clone(), backend, cluster, status_file);
+        parts.start_controllers(client.clone(), backend, cluster.clone(), true, status_file);
     }
     if !args.without.contains(&Part::Agent) {
         parts.keep_place(client.clone(), name.clone(), registration);
         let store = Arc::clone(&store) as _;
-        parts.start_agent(name, store, None, "embedded", args)?;
+        parts.start_agent(name, store, Some(cluster), "embedded", args)?;
     }
     systemd::notify_ready();
     let mut out = anstream::stdout();
@@ -81,7 +81,8 @@ async fn serve(
     store: &Arc<EmbeddedStore>,
 ) -> Result<Credentials> {
     let listen = args.listen;
-    let Standalone { service, roles } = standalone::open(store).await?;
+    let opened = standalone::open_with(store, args.service_cidr).await?;
+    let Standalone { service, roles } = opened;
     let mut purpose = Purpose {
         folder: folder.to_owned(),
         url: format!("https://{listen}"),

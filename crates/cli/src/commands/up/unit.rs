@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use tortie_apiserver::http::DEFAULT_MEMORY;
+use tortie_apiserver::standalone::SERVICE_NETWORK;
 use tortie_store::embedded::DEFAULT_QUOTA;
 
 use crate::args::{DatastoreType, Global, Up};
@@ -132,6 +133,9 @@ fn command(
     }
     if target.datastore == DatastoreType::Embedded {
         option("listen", &args.listen);
+        if args.service_cidr != SERVICE_NETWORK.into() {
+            option("service-cidr", &args.service_cidr);
+        }
         if args.quota != DEFAULT_QUOTA >> 20 {
             option("quota", &args.quota);
         }
