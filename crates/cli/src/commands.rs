@@ -44,7 +44,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, CniCommand, Command};
-use crate::config::{connect, connect_to_write};
+use crate::config::{connect_to_write, open, open_to_write};
 
 /// Changes what is logged.
 static CHANGE_LOGGING: OnceLock<ChangeLogging> = OnceLock::new();
@@ -79,7 +79,11 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         confirm::resume(caller).await;
     }
     match command {
-        Command::Get(args) => get::run(args, &connect(&global).await?).await,
+        Command::Get(args) => {
+            let connection = open(&global).await?;
+            let _served = args.watch.then(|| connection.serve_others());
+            get::run(args, &connection.client).await
+        }
         Command::Describe(args) => describe::run(&args, &global).await,
         Command::Create(args) => {
             let mode = write::Mode::Create {
@@ -92,7 +96,11 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             None => write::run(&args.files, write::Mode::Apply, args.dry_run, &global).await,
         },
         Command::Diff(args) => diff::run(&args, &global).await,
-        Command::Edit(args) => edit::run(&args, &connect_to_write(&global).await?).await,
+        Command::Edit(args) => {
+            let connection = open_to_write(&global).await?;
+            let _served = connection.serve_others();
+            edit::run(&args, &connection.client).await
+        }
         Command::Confirm(args) => confirm::run(args).await,
         Command::Replace(args) => {
             write::run(&args.files, write::Mode::Replace, args.dry_run, &global).await

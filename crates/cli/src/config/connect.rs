@@ -54,8 +54,8 @@ impl Connection {
             Ok(served) => Some(served),
             Err(error) => {
                 tracing::warn!(
-                    "no other command reaches the datastore while this process runs: {}",
-                    report::error(&error.into())
+                    "no other command reaches the datastore while this process runs: {:#}",
+                    anyhow::Error::from(error)
                 );
                 None
             }
@@ -98,6 +98,11 @@ pub(crate) async fn connect(global: &Global) -> Result<Client> {
 
 /// The same for who is going to write. Where that is the embedded datastore it is said, since many people have several.
 pub(crate) async fn connect_to_write(global: &Global) -> Result<Client> {
+    Ok(open_to_write(global).await?.client)
+}
+
+/// The same, with the cluster.
+pub(crate) async fn open_to_write(global: &Global) -> Result<Connection> {
     let environment = |name: &str| std::env::var(name).ok();
     let target = Target::find(global, &environment)?;
     if target.datastore == DatastoreType::Embedded {
@@ -107,7 +112,7 @@ pub(crate) async fn connect_to_write(global: &Global) -> Result<Client> {
             "Writing to the embedded datastore {file}"
         )?;
     }
-    Ok(open_target(&target).await?.client)
+    open_target(&target).await
 }
 
 /// The same, with the cluster.

@@ -1,6 +1,7 @@
 //! One file, and several processes that want it.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,14 +18,15 @@ const AT_ONCE: usize = 6;
 /// How long an agent may take to start or to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An agent on the embedded datastore, in a network namespace of its own.
-struct Agent {
+/// A process that stays, and has the embedded datastore open.
+struct Staying {
     child: Child,
     socket: PathBuf,
 }
 
-impl Agent {
-    fn start(folder: &Path) -> Self {
+impl Staying {
+    /// An agent, in a network namespace of its own.
+    fn agent(folder: &Path) -> Self {
         let node = Namespace::new().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_tortie"));
         command
@@ -63,11 +65,18 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+impl Drop for Staying {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A folder in which a socket may be.
+fn private_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    folder
 }
 
 fn policy(name: &str) -> String {
@@ -101,12 +110,34 @@ fn commands_at_once_wait_for_each_other() {
 
 #[test]
 fn an_agent_serves_the_file_that_it_has_open() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let folder = private_folder();
     let tortie = Tortie::embedded(folder.path());
     tortie.ok_with_input(&["apply", "-f", "-"], &policy("p0"));
-    let agent = Agent::start(folder.path());
+    let agent = Staying::agent(folder.path());
     apply_at_once(&tortie);
     agent.end();
     tortie.ok(&["delete", "gnp", "p0"]);
+}
+
+/// Who looks on, or has an editor open, keeps nobody from writing.
+#[test]
+fn a_watch_serves_the_file_that_it_has_open() {
+    let folder = private_folder();
+    let tortie = Tortie::embedded(folder.path());
+    tortie.ok_with_input(&["apply", "-f", "-"], &policy("p0"));
+    let watch = Command::new(env!("CARGO_BIN_EXE_tortie"))
+        .args(["get", "gnp", "--watch", "-o", "name", "--data-file"])
+        .arg(folder.path().join("data.redb"))
+        .env_clear()
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut watch = Staying {
+        child: watch.unwrap(),
+        socket: folder.path().join("data.sock"),
+    };
+    watch.await_socket(true);
+    tortie.ok_with_input(&["apply", "-f", "-"], &policy("p1"));
+    let told = BufReader::new(watch.child.stdout.take().unwrap());
+    let told: Vec<String> = told.lines().map(Result::unwrap).take(2).collect();
+    assert_eq!(told, ["globalnetworkpolicy/p0", "globalnetworkpolicy/p1"]);
 }
