@@ -37,6 +37,8 @@ pub struct NetworkConfig {
     pub mtu: u32,
     /// Whether the agent's file with the largest packet must be there.
     pub require_mtu_file: bool,
+    /// The agent's file with the largest packet.
+    pub mtu_file: PathBuf,
     /// Queues of the interface in each direction.
     pub num_queues: i64,
     /// The name of this node.

@@ -31,6 +31,8 @@ pub struct Datastore {
     pub cluster: Option<kube::Client>,
     /// What tells it from others, for processes of this machine.
     place: String,
+    /// The cluster, where that is not the datastore and somebody has a way to it already.
+    beside: Option<kube::Client>,
 }
 
 /// The kinds of datastore.
@@ -48,6 +50,15 @@ impl Datastore {
             client: Client::new(store),
             cluster: None,
             place,
+            beside: None,
+        }
+    }
+
+    /// A datastore that is not a cluster, beside one that knows the pods.
+    pub fn beside_cluster(store: Arc<dyn Store>, place: String, cluster: kube::Client) -> Self {
+        Self {
+            beside: Some(cluster),
+            ..Self::of_store(store, place)
         }
     }
 
@@ -76,10 +87,9 @@ impl Datastore {
                 let store = KubernetesStore::connect(&settings).await?;
                 let cluster = store.client().clone();
                 Ok(Self {
-                    client: Client::new(Arc::new(store)),
                     cluster: Some(cluster),
-                    // Without its secrets.
-                    place: format!("{settings:?}"),
+                    // It is told from others by its settings, without their secrets.
+                    ..Self::of_store(Arc::new(store), format!("{settings:?}"))
                 })
             }
         }
@@ -91,7 +101,7 @@ impl Datastore {
         config: &NetworkConfig,
         environment: Environment<'_>,
     ) -> Result<kube::Client> {
-        if let Some(cluster) = &self.cluster {
+        if let Some(cluster) = self.cluster.as_ref().or(self.beside.as_ref()) {
             return Ok(cluster.clone());
         }
         let settings = KubernetesConfig {

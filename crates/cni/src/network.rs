@@ -1,7 +1,8 @@
 //! The container's interface: a pair of which one end is the container's and the other the node's.
 //!
-//! The container sends everything to an address that nobody has, 169.254.1.1, for which the node answers with the
-//! hardware address that all node's ends have; for IPv6, to the address that the kernel makes of that hardware address.
+//! The container sends everything to an address that nobody has, 169.254.1.1, at the hardware address that all node's ends
+//! have; for IPv6, to the address that the kernel makes of that hardware address. The container is told the former: a node
+//! answers questions about it only while it has a route to it, which on most is the default route.
 //!
 //! # Invariants
 //! - The calling thread is in the node's network namespace, and stays there.
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use tortie_kernel::link::{Link, Mac, Veth};
 use tortie_kernel::namespace;
-use tortie_kernel::route::{self, MAIN_TABLE, Route, Scope, Socket};
+use tortie_kernel::route::{self, MAIN_TABLE, Neighbour, Route, Scope, Socket};
 
 use crate::error::{Code, Error, Result};
 
@@ -103,7 +104,7 @@ pub(crate) fn set_up(plan: &Plan<'_>, container: &File) -> Result<Mac> {
     socket
         .execute(|batch| batch.set_link_up(host.index, true))
         .map_err(kernel(format!("`{}` cannot be taken up", plan.host_name)))?;
-    let inside = namespace::run_in(container.as_fd(), || set_up_inside(plan));
+    let inside = namespace::run_in(container.as_fd(), || set_up_inside(plan, host.mac));
     let mac = inside.map_err(kernel(
         "the container's network namespace cannot be entered",
     ))??;
@@ -159,7 +160,7 @@ fn create(socket: &mut Socket, plan: &Plan<'_>, container: &File) -> Result<Link
 }
 
 /// The container's part, in its namespace.
-fn set_up_inside(plan: &Plan<'_>) -> Result<Mac> {
+fn set_up_inside(plan: &Plan<'_>, gateway: Option<Mac>) -> Result<Mac> {
     let mut socket = Socket::open().map_err(kernel("the kernel's routing cannot be reached"))?;
     let name = plan.inside_name;
     settings::before_up(name, plan.has(false))?;
@@ -176,6 +177,13 @@ fn set_up_inside(plan: &Plan<'_>) -> Result<Mac> {
                     device,
                     scope: Scope::LINK,
                     ..Route::to(GATEWAY_IPV4.into())
+                });
+            }
+            if let Some(mac) = gateway.filter(|_| plan.has(true)) {
+                batch.set_neighbour(&Neighbour {
+                    device: link.index,
+                    address: GATEWAY_IPV4,
+                    mac,
                 });
             }
             for destination in plan.routes {

@@ -50,7 +50,7 @@ fn name_from(config: &NetworkConfig, file: Option<&str>) -> Result<String> {
 
 /// The largest packet: configured, or of the agent's file; none to leave it to the kernel.
 pub(crate) fn mtu(config: &NetworkConfig) -> Result<Option<u32>> {
-    mtu_from(config, Path::new(MTU_FILE))
+    mtu_from(config, &or_default(&config.mtu_file, MTU_FILE))
 }
 
 fn mtu_from(config: &NetworkConfig, file: &Path) -> Result<Option<u32>> {
