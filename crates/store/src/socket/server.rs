@@ -42,9 +42,17 @@ pub async fn serve(
                 None => {
                     let session = session::run(stream, Arc::clone(&store), stopped.clone());
                     sessions.spawn(async {
-                        if let Err(error) = session.await {
-                            let error = &error as &dyn std::error::Error;
-                            tracing::warn!(error, "ended a connection to the datastore's socket");
+                        match session.await {
+                            Ok(()) => {}
+                            // A client that ends does not wait for answers that it needs no more.
+                            Err(error) if is_gone(&error) => {}
+                            Err(error) => {
+                                let error = &error as &dyn std::error::Error;
+                                tracing::warn!(
+                                    error,
+                                    "ended a connection to the datastore's socket"
+                                );
+                            }
                         }
                     });
                 }
@@ -88,6 +96,14 @@ fn refusal(stream: &UnixStream, connections: usize) -> Option<String> {
 
 fn is_welcome(peer: u32, own: u32) -> bool {
     peer == 0 || peer == own
+}
+
+/// Whether it only says that the other side is there no more.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+    )
 }
 
 /// Says why, without waiting: the buffer of a new connection has room for that.
