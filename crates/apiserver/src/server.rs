@@ -57,9 +57,18 @@ impl Listener {
         certificate: Arc<Certificate>,
         clients: Clients,
     ) -> Result<Self, Error> {
-        let acceptor = Acceptor::new(&certificate, clients)?;
         let tcp = TcpListener::bind(address).await;
         let tcp = tcp.map_err(|source| Error::Listen { address, source })?;
+        Self::tls_on(tcp, certificate, clients)
+    }
+
+    /// Takes an address that somebody else has taken for it, such as one of another network.
+    pub fn tls_on(
+        tcp: TcpListener,
+        certificate: Arc<Certificate>,
+        clients: Clients,
+    ) -> Result<Self, Error> {
+        let acceptor = Acceptor::new(&certificate, clients)?;
         let listener = TlsListener { tcp, acceptor };
         Ok(Self::Tls {
             listener,

@@ -1,8 +1,8 @@
 //! Namespaces of a thread's own, and of programs that are started.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::panic;
 use std::path::Path;
@@ -50,8 +50,11 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// Whether `file` is of the calling thread's own network namespace.
 pub fn is_own(file: &File) -> io::Result<bool> {
-    let (own, other) = (fs::metadata(OWN)?, file.metadata()?);
-    Ok((own.dev(), own.ino()) == (other.dev(), other.ino()))
+    Ok(is_same(&fs::metadata(OWN)?, &file.metadata()?))
+}
+
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// Moves the calling thread, for as long as it lives, into a new, empty network namespace, and gives a file of that.
@@ -60,6 +63,30 @@ pub fn is_own(file: &File) -> io::Result<bool> {
 pub fn move_to_new() -> io::Result<File> {
     sys::leave_network_namespace()?;
     File::open(OWN)
+}
+
+/// Moves the calling process, for as long as it lives, into the user and network namespaces of another one, where they are
+/// not its own.
+///
+/// It must have one thread only: the kernel lets nobody else change to other users. Needs no rights over namespaces that
+/// the same user has made, and all rights over others.
+pub fn enter_process(process: u32) -> io::Result<()> {
+    let own = Path::new("/proc/self/ns");
+    let other = Path::new("/proc").join(process.to_string()).join("ns");
+    let open_other = |kind: &str| -> io::Result<Option<File>> {
+        let file = File::open(other.join(kind))?;
+        let (own, other) = (fs::metadata(own.join(kind))?, file.metadata()?);
+        Ok(Some(file).filter(|_| !is_same(&own, &other)))
+    };
+    // The other users come first: among them there is the right to enter the network. Both are opened before.
+    let (users, network) = (open_other("user")?, open_other("net")?);
+    if let Some(users) = users {
+        sys::enter_user_namespace(users.as_fd())?;
+    }
+    if let Some(network) = network {
+        sys::enter_network_namespace(network.as_fd())?;
+    }
+    Ok(())
 }
 
 /// Runs `work` on a new thread that has moved to another namespace before.
@@ -108,7 +135,6 @@ pub fn mount_own_memory(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd as _;
     use std::process::Stdio;
 
     use super::*;

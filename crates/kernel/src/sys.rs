@@ -26,6 +26,12 @@ pub(crate) fn enter_network_namespace(file: BorrowedFd<'_>) -> io::Result<()> {
     check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) })
 }
 
+/// Moves the calling process, which must have one thread only, into the user namespace that `file` is of.
+pub(crate) fn enter_user_namespace(file: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: as above; the kernel refuses where there are other threads.
+    check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWUSER) })
+}
+
 /// Turns the return value of a call that gives nothing but success into a result.
 fn check(returned: libc::c_int) -> io::Result<()> {
     if returned < 0 {
