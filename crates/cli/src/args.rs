@@ -13,9 +13,11 @@ mod diff;
 mod edit;
 mod get;
 mod ipam;
+mod isolation;
 mod kubeconfig;
 mod node;
 mod operator;
+mod pod;
 mod render;
 mod startup;
 mod status;
@@ -49,6 +51,9 @@ pub(crate) use ipam::{
 pub(crate) use kubeconfig::Kubeconfig;
 pub(crate) use node::{Node, NodeCommand, NodeInterface, Subject, UNKNOWN, Verify, VerifyOutput};
 pub(crate) use operator::{Operator, OperatorCommand, OperatorNew};
+pub(crate) use pod::{
+    Pod, PodCommand, PodConnect, PodExec, PodName, PodProtocol, PodRun, PodServe, Service,
+};
 pub(crate) use render::{Render, RenderOutput};
 pub(crate) use startup::{Startup, TunnelAddresses};
 pub(crate) use status::{Status, StatusOutput};
@@ -59,6 +64,7 @@ pub(crate) use write::{Create, Delete, DryRun, DryRunBy, Files, Replace};
 const EXAMPLES: &str = "\
 Examples:
   tortie demo                                     see policy at work, on this machine alone
+  tortie pod connect web db:5432                  try a connection between two pods of `up`
   tortie up                                       API server, controllers and agent on this machine, for kubectl
   tortie status                                   is this node, or this cluster, well?
   tortie apply -f policies/                       store every resource of a folder
@@ -87,7 +93,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "TYPE")]
     pub(crate) datastore: Option<DatastoreType>,
     /// Folder of the embedded datastore.
-    #[arg(long, global = true, env = "TORTIE_DATA_DIR", value_name = "FOLDER")]
+    #[arg(long, global = true, env = crate::config::DATA_FOLDER_VARIABLE, value_name = "FOLDER")]
     pub(crate) data_dir: Option<PathBuf>,
     /// File of the embedded datastore [default: tortie.redb in that folder].
     #[arg(long, global = true, env = "TORTIE_DATA_FILE", value_name = "FILE")]
@@ -168,6 +174,8 @@ pub(crate) enum Command {
     Up(Up),
     /// End `up`, and remove what it made in the kernel.
     Down(Down),
+    /// Make pods of network namespaces for `up`, and try connections between them.
+    Pod(Pod),
     /// Issue credentials for `up` to somebody else, as a kubeconfig.
     Kubeconfig(Kubeconfig),
     /// Enforce on this machine what the datastore says.

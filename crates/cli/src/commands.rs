@@ -17,12 +17,14 @@ mod down;
 mod edit;
 mod get;
 mod ipam;
+mod isolation;
 mod kinds;
 mod kubeconfig;
 mod label;
 mod node;
 mod operator;
 mod patch;
+mod pod;
 mod render;
 mod replay;
 pub(crate) mod report;
@@ -52,16 +54,15 @@ static CHANGE_LOGGING: OnceLock<ChangeLogging> = OnceLock::new();
 type ChangeLogging = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Runs a command to its exit code: 0 done, 1 failed; `selector`, `why`, `diff` and `node` also 2.
-pub(crate) fn run(cli: Cli) -> ExitCode {
+pub(crate) fn run(mut cli: Cli) -> ExitCode {
     if let Some(code) = cni::by_command(&cli) {
         return code;
     }
     start_logging(&cli.global.log_level);
-    let outcome = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(dispatch(cli)));
+    let outcome = pod::enter_network(&mut cli).and_then(|()| {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        runtime.enable_all().build()?.block_on(dispatch(cli))
+    });
     match outcome {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -116,9 +117,10 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Why(args) => why::run(&args, &global).await,
         Command::Up(args) => up::run(&args, &global).await,
         Command::Down(_) => down::run(&global).await,
+        Command::Pod(args) => pod::run(args, &global).await,
         Command::Kubeconfig(args) => kubeconfig::run(args, &global),
         Command::Agent(args) => agent::run(&args, &global).await,
-        Command::Controllers(args) => controllers::run(args, &global).await,
+        Command::Controllers(args) => Box::pin(controllers::run(args, &global)).await,
         Command::ApiServer(args) => apiserver::run(args, &global).await,
         Command::Webhooks(args) => apiserver::run_webhooks(args, &global).await,
         Command::Cni(args) => match args.command {

@@ -17,5 +17,8 @@ pub(crate) use felix::felix_variable;
 pub(crate) use settings::{Settings, Source};
 pub(crate) use target::Target;
 
+/// The variable that names the folder of the embedded datastore.
+pub(crate) const DATA_FOLDER_VARIABLE: &str = "TORTIE_DATA_DIR";
+
 /// The file that calicoctl reads unless told otherwise.
 pub(crate) const DEFAULT_FILE: &str = "/etc/calico/calicoctl.cfg";

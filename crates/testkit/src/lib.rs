@@ -1,5 +1,6 @@
 //! Real servers for tests: etcd and kube-apiserver, and the reference data that tests compare with; [`net`]: nodes, pods
-//! and packets between them; [`cni`]: plugins called as a container runtime calls them; [`chaos`]: faults drawn at random.
+//! and packets between them; [`cni`]: plugins called as a container runtime calls them; [`chaos`]: faults drawn at random;
+//! [`machine`]: a machine of a test's own, and users of it.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), tortie_testkit::Error> {
@@ -34,6 +35,7 @@ mod command;
 mod error;
 mod etcd;
 mod kube_api_server;
+pub mod machine;
 pub mod net;
 mod random;
 mod server;

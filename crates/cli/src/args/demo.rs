@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
+use super::isolation::Inside;
+
 const HELP: &str = "\
 Four pods are made of network namespaces on this machine: a frontend, a backend and a database in the namespace `shop`,
 and a stranger in another one. The agent enforces on them what a datastore in memory says, and real TCP and UDP packets
@@ -9,12 +11,13 @@ show what passes: without policy, after `default deny`, and with policies that a
 is compared with what `tortie why` says about it.
 
 Nothing need be installed (for --dataplane iptables: iptables and ipset), no root is needed where user namespaces are
-allowed, nothing outside the demo's own namespaces changes, and they end with the program, however it ends.
+allowed, nothing outside the demo's own namespaces changes, and they end with the program, however it ends. With --keep, an
+API server and the datastore are reached through a folder, which goes with it too.
 
 Examples:
   tortie demo
   tortie demo --dataplane iptables --ipv6
-  tortie demo --keep                    look around with nsenter before it ends
+  tortie demo --keep                    look around with kubectl, tortie and nsenter
   tortie demo -o json | jq .steps[].changes
 
 Exit code: 0 if all packets were as expected and all verdicts agree, 1 if not, 130 if it was interrupted.";
@@ -22,10 +25,6 @@ Exit code: 0 if all packets were as expected and all verdicts agree, 1 if not, 1
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "options that are given or not"
-)]
 pub(crate) struct Demo {
     /// What enforces policy.
     #[arg(long, value_name = "NAME", default_value = "nftables")]
@@ -33,7 +32,7 @@ pub(crate) struct Demo {
     /// Give pods IPv6 addresses too, and probe them.
     #[arg(long)]
     pub(crate) ipv6: bool,
-    /// Leave everything running until Ctrl-C, and tell how to look around.
+    /// Leave everything running until Ctrl-C, with an API server, and tell how to look around.
     #[arg(long)]
     pub(crate) keep: bool,
     /// Output form.
@@ -42,12 +41,8 @@ pub(crate) struct Demo {
     /// No colours, even on a terminal.
     #[arg(long)]
     pub(crate) no_color: bool,
-    /// How the program calls itself in namespaces of its own: the process that did so.
-    #[arg(long, hide = true, value_name = "PID")]
-    pub(crate) inside: Option<u32>,
-    /// Whether it is root among users of its own there.
-    #[arg(long, hide = true, requires = "inside")]
-    pub(crate) own_users: bool,
+    #[command(flatten)]
+    pub(crate) inside: Inside,
 }
 
 /// What can enforce policy.

@@ -9,11 +9,16 @@ use tortie_apiserver::standalone::SERVICE_NETWORK;
 use tortie_store::embedded::DEFAULT_QUOTA;
 
 use super::audit::AuditLog;
+use super::isolation::Inside;
 
 const UP_HELP: &str = "\
 Without a cluster, everything is on this machine: an API server with Calico's resources and the Kubernetes objects that
 policies need, on the embedded datastore; the controllers; the agent. The kubeconfig is in the data folder. While it runs,
 every other tortie command reads and writes through it.
+
+Without root, or with --own-network, it has a network of its own, and this machine's stays as it is. `tortie pod run` makes
+pods there, of network namespaces, to try policies on real packets. kubectl and other commands of the same user reach it
+as usual, and everything is gone when it ends.
 
 With KUBECONFIG, ETCD_ENDPOINTS or --datastore, the agent and the controllers use that cluster, and no API server is
 started.
@@ -21,6 +26,7 @@ started.
 Examples:
   tortie up                                                everything, until Ctrl-C or a signal
   KUBECONFIG=/var/lib/tortie/kubeconfig kubectl apply -f policy.yaml    in another terminal
+  tortie pod run web --serve tcp:80 -l app=web             a pod, with root or without; see `tortie pod --help`
   tortie kubeconfig --user ann -o ann.kubeconfig           credentials for others, who may do what their roles allow
   tortie up --data-dir /srv/tortie --listen 127.0.0.1:7443
   tortie up --print-systemd > /etc/systemd/system/tortie.service
@@ -30,6 +36,10 @@ Examples:
 /// Arguments of `up`.
 #[derive(Debug, Args)]
 #[command(after_help = UP_HELP)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "options that are given or not"
+)]
 pub(crate) struct Up {
     /// Where the API server listens.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
@@ -43,6 +53,9 @@ pub(crate) struct Up {
     /// What not to run; may be given several times.
     #[arg(long, value_name = "PART")]
     pub(crate) without: Vec<Part>,
+    /// Leave this machine's network alone and use one of its own, for pods of `tortie pod run`; without root it is so anyway.
+    #[arg(long)]
+    pub(crate) own_network: bool,
     /// Take this machine from another agent that enforces policy on it, which then ends.
     #[arg(long)]
     pub(crate) take_over: bool,
@@ -61,6 +74,8 @@ pub(crate) struct Up {
     /// Where requests to the API server are written down.
     #[command(flatten)]
     pub(crate) audit: AuditLog,
+    #[command(flatten)]
+    pub(crate) inside: Inside,
 }
 
 /// Services have addresses besides the first and the last.
@@ -91,7 +106,8 @@ pub(crate) enum Part {
 }
 
 const DOWN_HELP: &str = "\
-Interfaces of pods are left alone: they belong to the container runtime, and go with its pods.
+Pods of `tortie pod run` end too. Interfaces of others are left alone: they belong to the container runtime, and go with
+its pods. Of an `up` without root nothing is left in the kernel.
 
 Examples:
   tortie down                              end `tortie up`, and remove its rules, sets, routes and tunnels

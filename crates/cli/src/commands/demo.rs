@@ -8,7 +8,8 @@
 //!
 //! # Invariants
 //! - Nothing outside the namespaces changes, and no file is written outside them: the kernel removes all when the process
-//!   ends, and that ends with the one that started it.
+//!   ends, and that ends with the one that started it. Only where it is kept there is a folder, which the outer process
+//!   makes and removes, and an address of the loopback interface.
 //! - What must be possible is written down in [`script`], and not taken from the engine.
 
 mod cast;
@@ -23,32 +24,27 @@ mod script;
 mod text;
 
 use std::io::Write as _;
-use std::os::unix::process::parent_id;
+use std::path::Path;
 use std::process::ExitCode;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use futures::future::try_join_all;
 use serde_json::{Map, Value, json};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
 use tokio::time::sleep;
-use tortie_kernel::namespace;
 use tortie_store::Client;
 
+use super::isolation::{self, INTERRUPTED};
 use super::report::problem_lines;
 use super::why::{Answer, Answers};
 use crate::args::{Demo, DemoOutput, Global};
 use crate::input;
 use cast::{Cell, IpVersion};
-use node::Node;
+use node::{Node, data_file};
 use report::{CellReport, ChangeReport, Explanation, Report, StepReport};
 use script::{Change, EXPLAINED, STEPS, Step};
 use text::Text;
-
-/// Exit code of a program that was interrupted.
-const INTERRUPTED: u8 = 130;
 
 /// How long connections may be other than they must before that counts: parts of a change may follow others.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -57,28 +53,34 @@ pub(super) async fn run(args: &Demo, global: &Global) -> Result<ExitCode> {
     if args.no_color {
         anstream::ColorChoice::Never.write_global();
     }
-    match args.inside {
-        None => outside::run(args, global).await,
-        Some(parent) => run_inside(args, parent).await,
+    match args.inside.parent {
+        None => outside::run(args).await,
+        Some(parent) => run_inside(args, global, parent).await,
     }
 }
 
 /// What the process in namespaces of its own does.
-async fn run_inside(args: &Demo, parent: u32) -> Result<ExitCode> {
-    namespace::end_with_parent()?;
-    if parent_id() != parent {
+async fn run_inside(args: &Demo, global: &Global, parent: u32) -> Result<ExitCode> {
+    if !isolation::begin(parent)? {
         return Ok(ExitCode::from(INTERRUPTED));
     }
     // A terminal interrupts this process too, but the other one decides what follows from that.
     let _interrupt = signal(SignalKind::interrupt())?;
-    let mut end = end_of_input()?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let end = async move {
+        terminate.recv().await;
+    };
+    tokio::pin!(end);
+    let file = match (&global.data_dir, args.keep) {
+        (Some(folder), true) => folder.join("tortie.redb"),
+        _ => data_file(),
+    };
     let (report, node) = tokio::select! {
-        _ = &mut end => return Ok(ExitCode::from(INTERRUPTED)),
-        played = play(args) => played?,
+        () = &mut end => return Ok(ExitCode::from(INTERRUPTED)),
+        played = play(args, &file) => played?,
     };
     if args.keep {
-        keep::tell(args, &node, &mut anstream::stderr())?;
-        let _ = end.await;
+        keep::keep(args, &node, &file, end).await?;
     }
     Ok(if report.is_right() {
         ExitCode::SUCCESS
@@ -87,20 +89,8 @@ async fn run_inside(args: &Demo, parent: u32) -> Result<ExitCode> {
     })
 }
 
-/// Tells when the process that started this one wants it to end, or has ended itself.
-fn end_of_input() -> Result<oneshot::Receiver<()>> {
-    let (tell, ended) = oneshot::channel();
-    thread::Builder::new()
-        .name("end-of-input".to_owned())
-        .spawn(move || {
-            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-            let _ = tell.send(());
-        })?;
-    Ok(ended)
-}
-
 /// Plays the whole script, and tells of it as it goes.
-async fn play(args: &Demo) -> Result<(Report, Node)> {
+async fn play(args: &Demo, file: &Path) -> Result<(Report, Node)> {
     let start = Instant::now();
     let versions = IpVersion::used(args.ipv6);
     let mut text = match args.output {
@@ -110,7 +100,7 @@ async fn play(args: &Demo) -> Result<(Report, Node)> {
     if let Some(text) = &mut text {
         text.opening(args)?;
     }
-    let mut node = Node::start(args.dataplane, versions).await?;
+    let mut node = Node::start(args.dataplane, versions, file).await?;
     let mut report = Report::new(args, versions, start.elapsed());
     if let Some(text) = &mut text {
         text.ready(&report)?;

@@ -3,28 +3,53 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use anyhow::Result;
 use tortie_agent::config::{Sources, from_environment, resolve};
 use tortie_dataplane::{OurRoutes, remove_everything};
+use tortie_kernel::namespace::is_root;
 use tortie_kernel::route::Protocol;
 
 use super::agent::{PARAMETER_FILE, parameter_file};
-use super::up::PROCESS_FILE;
+use super::pod::Site;
+use super::up::Process;
 use crate::args::Global;
 use crate::config::data_folder;
 
-/// How long the process may take to end.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 pub(super) async fn run(global: &Global) -> Result<ExitCode> {
+    let folder = data_folder(global);
     let mut out = anstream::stdout();
-    match end_process(&data_folder(global).join(PROCESS_FILE)).await? {
-        Some(process) => writeln!(out, "Ended process {}", process.as_raw_nonzero())?,
-        None => writeln!(out, "Nothing was running")?,
+    let Some(process) = Process::find(&folder)? else {
+        writeln!(out, "Nothing was running")?;
+        // Without root nobody has left anything.
+        return if is_root() {
+            clean_kernel().await
+        } else {
+            Ok(ExitCode::SUCCESS)
+        };
+    };
+    let site = Site::connect(folder.clone(), global).await;
+    match site {
+        Ok(site) => {
+            for pod in site.remove_all().await {
+                writeln!(out, "Deleted pod {pod}")?;
+            }
+        }
+        Err(error) => tracing::debug!("Pods are left to the next start: {error:#}"),
     }
+    let has_own_network = process.has_own_network();
+    process.end().await?;
+    writeln!(out, "Ended process {}", process.id())?;
+    if has_own_network {
+        writeln!(out, "Its network is gone with it")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    clean_kernel().await
+}
+
+/// Removes what an `up` on this machine's own network made.
+async fn clean_kernel() -> Result<ExitCode> {
+    let mut out = anstream::stdout();
     let sources = Sources {
         environment: from_environment(std::env::vars_os()),
         file: parameter_file(Path::new(PARAMETER_FILE))?,
@@ -50,42 +75,4 @@ pub(super) async fn run(global: &Global) -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
-}
-
-/// Ends the process that a file names, if it runs and is one of ours.
-async fn end_process(file: &Path) -> Result<Option<Pid>> {
-    let Ok(text) = std::fs::read_to_string(file) else {
-        return Ok(None);
-    };
-    let process = text.trim().parse().ok().and_then(Pid::from_raw);
-    let process =
-        process.with_context(|| format!("{} holds no process number: {text:?}", file.display()))?;
-    if !is_up(process) {
-        return Ok(None);
-    }
-    kill_process(process, Signal::TERM)
-        .with_context(|| format!("ending process {}", process.as_raw_nonzero()))?;
-    let start = Instant::now();
-    while test_kill_process(process).is_ok() && is_up(process) {
-        if start.elapsed() > PATIENCE {
-            let number = process.as_raw_nonzero();
-            bail!(
-                "process {number} has not ended within {} s; nothing was removed",
-                PATIENCE.as_secs()
-            );
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    Ok(Some(process))
-}
-
-/// Whether a process is a `tortie up`: numbers are given again after a restart of the machine.
-fn is_up(process: Pid) -> bool {
-    let path = format!("/proc/{}/cmdline", process.as_raw_nonzero());
-    let Ok(line) = std::fs::read(path) else {
-        return false;
-    };
-    line.split(|byte| *byte == 0)
-        .skip(1)
-        .any(|word| word == b"up")
 }

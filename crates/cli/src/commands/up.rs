@@ -1,10 +1,14 @@
 //! `tortie up`: API server, controllers and agent in one process.
 
+mod api;
 mod cluster;
 mod local_client;
 mod node;
+mod own_network;
 mod parts;
+mod process;
 mod standalone;
+mod surroundings;
 mod systemd;
 mod unit;
 
@@ -13,10 +17,18 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
+use tortie_kernel::namespace::is_root;
 
-use crate::args::{DatastoreType, Global, Up};
+use super::isolation::{self, INTERRUPTED};
+use crate::args::{DatastoreType, Global, Part, Up};
 use crate::config::Target;
+
+pub(super) use api::{API_SOCKET, ApiServer, serve_store};
+pub(super) use local_client::through as client_through;
+pub(super) use parts::Parts;
+pub(super) use process::Process;
+pub(super) use surroundings::inherited_listener;
 
 /// The file in the data folder that names the process.
 pub(super) const PROCESS_FILE: &str = "tortie.pid";
@@ -29,18 +41,37 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<ExitCode> {
     }
     let target = Target::of_up(global, &|name| std::env::var(name).ok())?;
     match target.datastore {
-        DatastoreType::Embedded => standalone::run(args, global).await?,
+        DatastoreType::Embedded => {
+            if let Some(parent) = args.inside.parent {
+                if !isolation::begin(parent)? {
+                    return Ok(ExitCode::from(INTERRUPTED));
+                }
+            } else if args.own_network || needs_own_network(args) {
+                return own_network::run(args, global).await;
+            }
+            standalone::run(args, global).await?;
+        }
+        DatastoreType::Etcdv3 | DatastoreType::Kubernetes if args.own_network => {
+            bail!(
+                "--own-network is for an `up` without a cluster: nodes of a cluster share its network"
+            )
+        }
         DatastoreType::Etcdv3 | DatastoreType::Kubernetes => cluster::run(args, global).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// Who is not root can change no other network.
+fn needs_own_network(args: &Up) -> bool {
+    !is_root() && !args.without.contains(&Part::Agent)
+}
+
 /// A file that goes with the process. Whoever comes next would find that nobody is there any more.
-struct OwnFile(PathBuf);
+pub(super) struct OwnFile(PathBuf);
 
 impl OwnFile {
     /// The file that names the process, for `tortie down`.
-    fn of_process(folder: &Path) -> Result<Self> {
+    pub(super) fn of_process(folder: &Path) -> Result<Self> {
         let path = folder.join(PROCESS_FILE);
         let written = fs::create_dir_all(folder)
             .and_then(|()| fs::write(&path, std::process::id().to_string()));

@@ -66,31 +66,44 @@ fn a_crash_of_the_inner_process_is_a_failure() {
 fn check_kept(user: User) {
     let mut demo = Demo::start(user, &["--keep"]);
     demo.read_until("72 of 72 verdicts");
-    let hints = demo.read_stderr_until("tortie --datastore embedded --data-file copy.redb why");
+    let hints = demo.read_stderr_until("tortie pod exec elsewhere/stranger");
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let lines = || hints.lines().filter_map(|line| line.strip_prefix("  "));
+    let export = lines().find(|line| line.starts_with("export ")).unwrap();
     let mut count = 0;
-    for line in hints.lines().filter_map(|line| line.strip_prefix("  ")) {
-        let line = line.replace(" sh ", " ip -4 -brief address show eth0 ");
-        // One of the questions is about a connection that is denied, which is exit code 2.
+    for line in lines().filter(|line| *line != export) {
+        let line = line.replace("-- sh", "-- ip -4 -brief address show eth0");
+        // Some are about connections that are denied, which is exit code 2.
         let output = demo.shell(
             folder.path(),
-            &format!("{line}\ncode=$?; test $code = 0 -o $code = 2"),
+            &format!("{export}\n{line}\ncode=$?; test $code = 0 -o $code = 2"),
         );
         let expected = match line.as_str() {
+            "tortie pod list" => "10.65.0.3",
+            line if line.starts_with("tortie pod connect shop/frontend") => {
+                "CONNECTED: shop/frontend"
+            }
+            line if line.starts_with("tortie pod connect") => "TIMED OUT: elsewhere/stranger",
+            line if line.contains("get networkpolicy") => "default-deny",
+            line if line.contains(" why ") => "DENIED",
+            line if line.contains("get pods") => "Running",
+            line if line.starts_with("kubectl delete") => "default-deny",
             line if line.contains("nft list ruleset") => "table ip calico",
             line if line.contains("ip route") => "10.65.0.1 dev cali",
-            line if line.ends_with("shop/frontend") => "10.65.0.1/32",
-            line if line.ends_with("elsewhere/stranger") => "10.65.0.4/32",
-            line if line.contains("get networkpolicy") => "default-deny",
-            line if line.contains("get workloadendpoint") => "stranger",
-            line if line.contains(" why ") => "DENIED",
-            _ => "",
+            line if line.contains(" shop/frontend ") => "10.65.0.1/32",
+            line if line.contains(" elsewhere/stranger ") => "10.65.0.4/32",
+            line if line.starts_with("tortie pod exec") => "/32",
+            _ => panic!("nobody knows what this does: {line}"),
         };
         assert!(output.contains(expected), "{line}\n{output}");
         count += 1;
     }
-    assert_eq!(count, 10, "{hints}");
+    assert_eq!(count, 13, "{hints}");
+    // What was deleted there is not enforced any more.
+    let line = "tortie pod connect elsewhere/stranger shop/database:5432";
+    let until = format!("{export}\nuntil {line}; do :; done");
+    assert!(demo.shell(folder.path(), &until).contains("CONNECTED"));
     demo.signal("-INT");
     let output = demo.end();
     assert_eq!(output.code, 0, "{}", output.stderr);

@@ -6,41 +6,16 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+pub(crate) use tortie_testkit::machine::User;
+use tortie_testkit::machine::{Machine, all_processes, processes_with};
 
 /// How long anything here may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A number that nobody has who matters.
-const NOBODY: &str = "65534";
-
-/// Who runs it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum User {
-    Root,
-    Nobody,
-}
-
-impl User {
-    /// What a command line begins with to be run by this user.
-    fn words(self) -> Vec<&'static str> {
-        match self {
-            Self::Root => Vec::new(),
-            Self::Nobody => vec![
-                "setpriv",
-                "--reuid",
-                NOBODY,
-                "--regid",
-                NOBODY,
-                "--clear-groups",
-            ],
-        }
-    }
-}
 
 /// A demo that was started.
 pub(crate) struct Demo {
@@ -63,15 +38,6 @@ pub(crate) struct Output {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-}
-
-/// Mounts, files under `/run` and a network of the test's own, so that what is found there is the demo's and nobody
-/// else's.
-///
-/// A process holds it, and ends at the end of its input: also where the test is killed.
-struct Machine {
-    holder: Child,
-    input: Option<ChildStdin>,
 }
 
 /// What a demo could leave on the machine.
@@ -97,8 +63,8 @@ impl Demo {
             is_root(),
             "these tests need root, to become others and to look everywhere"
         );
-        let machine = Machine::new();
-        let before = machine.traces();
+        let machine = Machine::new().unwrap();
+        let before = traces(&machine);
         let folder = tempfile::tempdir().unwrap();
         let (home, program) = (folder.path().join("home"), folder.path().join("tortie"));
         fs::create_dir(&home).unwrap();
@@ -152,7 +118,7 @@ impl Demo {
         if line.starts_with(|c: char| c.is_ascii_digit()) {
             let processes = processes_of(self.child.id()).into_iter();
             let found = processes.flat_map(namespaces_of);
-            let outside = namespaces_of(self.machine.holder.id());
+            let outside = namespaces_of(self.machine.holder());
             self.namespaces
                 .extend(found.filter(|found| !outside.contains(found)));
         }
@@ -191,9 +157,10 @@ impl Demo {
             "PATH={}:/usr/sbin:/usr/bin:/sbin:/bin",
             self.folder.path().display()
         );
-        let mut words = self.user.words();
-        words.extend(["env", &path, "sh", "-c", &script]);
-        run(words[0], &words[1..])
+        let home = format!("HOME={}", folder.display());
+        let mut command = self.machine.command("env");
+        command.args(self.user.words());
+        succeed(command.args(["env", &path, &home, "sh", "-c", &script]))
     }
 
     /// The process in namespaces of its own.
@@ -214,7 +181,7 @@ impl Demo {
             let in_use = || all_processes().into_iter().flat_map(namespaces_of);
             !in_use().any(|namespace| self.namespaces.contains(&namespace))
         });
-        assert_eq!(self.machine.traces(), self.before);
+        assert_eq!(traces(&self.machine), self.before);
         let home = self.folder.path().join("home");
         assert_eq!(fs::read_dir(home).unwrap().count(), 0, "files are left");
         output
@@ -235,59 +202,18 @@ impl Demo {
     }
 }
 
-impl Machine {
-    #[track_caller]
-    fn new() -> Self {
-        // Namespaces that others have given names to are unmounted here only.
-        let script =
-            "umount --all --types nsfs && mount -t tmpfs none /run && echo ready && exec cat";
-        let mut holder = Command::new("unshare")
-            .args(["--mount", "--net", "sh", "-c", script])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let stdout = holder.stdout.as_mut().unwrap();
-        BufReader::new(stdout).read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n");
-        let input = holder.stdin.take();
-        Self { holder, input }
-    }
-
-    /// A program that runs there. It has the process id of what is started.
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new("nsenter");
-        let holder = self.holder.id().to_string();
-        command.args(["--target", &holder, "--mount", "--net", program]);
-        command
-    }
-
-    #[track_caller]
-    fn run(&self, program: &str, arguments: &[&str]) -> String {
-        let mut command = self.command(program);
-        succeed(command.args(arguments))
-    }
-
-    #[track_caller]
-    fn traces(&self) -> Traces {
-        let holder = Path::new("/proc").join(self.holder.id().to_string());
-        let files = fs::read_dir(holder.join("root/run")).unwrap();
-        let mounts = fs::read_to_string(holder.join("mountinfo")).unwrap();
-        Traces {
-            links: self.run("ip", &["-brief", "address"]),
-            tables: self.run("nft", &["list", "tables"]),
-            forwarding: self.run("cat", &["/proc/sys/net/ipv4/ip_forward"]),
-            runtime_files: files.map(|entry| entry.unwrap().path()).collect(),
-            named_namespaces: mounts.matches(" nsfs ").count(),
-        }
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        let _ = self.holder.wait();
+#[track_caller]
+fn traces(machine: &Machine) -> Traces {
+    let run = |program: &str, arguments: &[&str]| succeed(machine.command(program).args(arguments));
+    let holder = Path::new("/proc").join(machine.holder().to_string());
+    let files = fs::read_dir(holder.join("root/run")).unwrap();
+    let mounts = fs::read_to_string(holder.join("mountinfo")).unwrap();
+    Traces {
+        links: run("ip", &["-brief", "address"]),
+        tables: run("nft", &["list", "tables"]),
+        forwarding: run("cat", &["/proc/sys/net/ipv4/ip_forward"]),
+        runtime_files: files.map(|entry| entry.unwrap().path()).collect(),
+        named_namespaces: mounts.matches(" nsfs ").count(),
     }
 }
 
@@ -322,21 +248,9 @@ fn is_root() -> bool {
     run("id", &["-u"]).trim() == "0"
 }
 
-fn all_processes() -> Vec<u32> {
-    let entries = fs::read_dir("/proc").unwrap();
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect()
-}
-
 /// The processes that a demo started for itself, which say so on their command line.
 fn processes_of(parent: u32) -> Vec<u32> {
-    let mark = format!("\0--inside\0{parent}\0");
-    let is_of_demo = |process: &u32| {
-        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(&mark)
-    };
-    all_processes().into_iter().filter(is_of_demo).collect()
+    processes_with(&["--inside", &parent.to_string()])
 }
 
 /// The network namespaces of a process's threads.

@@ -11,6 +11,7 @@ mod killed;
 mod kubectl;
 mod objects;
 mod packets;
+mod playground;
 mod released;
 mod roles;
 mod server;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use anyhow::{Context as _, Result};
-use k8s_openapi::api::core::v1::{Namespace, Pod, PodIP, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{Container, Namespace, Pod, PodIP, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use tortie_api::names::{DEFAULT_VETH_PREFIX, veth_name};
@@ -173,15 +173,15 @@ impl Role {
             .collect()
     }
 
-    /// What the datastore holds about it.
-    pub(super) fn endpoint(&self, versions: &[IpVersion], mac: Mac) -> Result<Resource> {
+    /// What Kubernetes holds about it.
+    pub(super) fn object(&self, versions: &[IpVersion]) -> Pod {
         let addresses = self.addresses(versions).into_iter();
         let addresses: Vec<PodIP> = addresses
             .map(|address| PodIP {
                 ip: address.to_string(),
             })
             .collect();
-        let pod = Pod {
+        Pod {
             metadata: ObjectMeta {
                 namespace: Some(self.namespace.to_owned()),
                 name: Some(self.name.to_owned()),
@@ -190,6 +190,11 @@ impl Role {
             },
             spec: Some(PodSpec {
                 node_name: Some(NODE.to_owned()),
+                containers: vec![Container {
+                    name: "thread".to_owned(),
+                    image: Some("tortie-demo".to_owned()),
+                    ..Container::default()
+                }],
                 ..PodSpec::default()
             }),
             status: Some(PodStatus {
@@ -198,8 +203,12 @@ impl Role {
                 pod_ips: Some(addresses),
                 ..PodStatus::default()
             }),
-        };
-        let converted = k8s::pod(&pod, DEFAULT_VETH_PREFIX).resource;
+        }
+    }
+
+    /// What the datastore holds about it.
+    pub(super) fn endpoint(&self, versions: &[IpVersion], mac: Mac) -> Result<Resource> {
+        let converted = k8s::pod(&self.object(versions), DEFAULT_VETH_PREFIX).resource;
         let mut endpoint = converted.context("the endpoint of a pod could not be made")?;
         endpoint.spec.mac = mac.to_string();
         Ok(endpoint.into())
@@ -208,23 +217,28 @@ impl Role {
 
 /// What the datastore holds about the namespaces of the pods.
 pub(super) fn namespaces() -> Result<Vec<Resource>> {
-    let mut names: Vec<&str> = CAST.iter().map(|role| role.namespace).collect();
-    names.dedup();
-    let profile = |name: &str| {
-        let namespace = Namespace {
-            metadata: ObjectMeta {
-                name: Some(name.to_owned()),
-                uid: Some(NO_UID.to_owned()),
-                labels: Some(labels([("kubernetes.io/metadata.name", name)])),
-                ..ObjectMeta::default()
-            },
-            ..Namespace::default()
-        };
+    let profile = |namespace: Namespace| {
         let profile = k8s::namespace(&namespace).resource;
         let profile = profile.context("the profile of a namespace could not be made")?;
         Ok(profile.into())
     };
-    names.into_iter().map(profile).collect()
+    namespace_objects().into_iter().map(profile).collect()
+}
+
+/// What Kubernetes holds about them.
+pub(super) fn namespace_objects() -> Vec<Namespace> {
+    let mut names: Vec<&str> = CAST.iter().map(|role| role.namespace).collect();
+    names.dedup();
+    let object = |name: &str| Namespace {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            uid: Some(NO_UID.to_owned()),
+            labels: Some(labels([("kubernetes.io/metadata.name", name)])),
+            ..ObjectMeta::default()
+        },
+        ..Namespace::default()
+    };
+    names.into_iter().map(object).collect()
 }
 
 fn labels<const N: usize>(labels: [(&str, &str); N]) -> BTreeMap<String, String> {

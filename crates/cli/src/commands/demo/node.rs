@@ -33,6 +33,7 @@ const LOOPBACK: u32 = 1;
 /// The node with all that runs on it.
 pub(super) struct Node {
     pub(super) client: Client,
+    pub(super) store: Arc<EmbeddedStore>,
     pub(super) pods: Vec<Pod>,
     stop: Stop,
     /// How the agent ended, should it.
@@ -44,6 +45,7 @@ impl Node {
     pub(super) async fn start(
         dataplane: DemoDataplane,
         versions: &'static [IpVersion],
+        file: &Path,
     ) -> Result<Self> {
         let mut socket = Socket::open()?;
         if socket.links()?.len() > 1 {
@@ -51,7 +53,8 @@ impl Node {
         }
         mount_own_memory(Path::new(FOLDER))
             .with_context(|| format!("nothing can be mounted on {FOLDER}"))?;
-        let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(data_file())?);
+        let opened = Arc::new(EmbeddedStore::open(file)?);
+        let store: Arc<dyn Store> = Arc::clone(&opened) as _;
         let client = Client::new(Arc::clone(&store));
         client.ensure_initialized("", "").await?;
         for profile in namespaces()? {
@@ -67,6 +70,7 @@ impl Node {
         let (stop, ended) = start_agent(dataplane, versions, store)?;
         let mut node = Self {
             client,
+            store: opened,
             pods,
             stop,
             ended,
@@ -112,7 +116,7 @@ impl Drop for Node {
     }
 }
 
-/// The file of the datastore.
+/// The file of the datastore, unless others are to reach it.
 pub(super) fn data_file() -> PathBuf {
     Path::new(FOLDER).join("tortie").join("demo.redb")
 }

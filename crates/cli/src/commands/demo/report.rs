@@ -105,7 +105,7 @@ impl Report {
                 DemoDataplane::Nftables => "nftables",
                 DemoDataplane::Iptables => "iptables",
             },
-            own_users: args.own_users,
+            own_users: args.inside.own_users,
             ready_after_ms: milliseconds(ready),
             pods: pods.collect(),
             steps: Vec::new(),

@@ -66,7 +66,7 @@ impl Text {
             DemoDataplane::Nftables => "nftables",
             DemoDataplane::Iptables => "iptables and ipset",
         };
-        let rights = if args.own_users {
+        let rights = if args.inside.own_users {
             "without root, in a user namespace"
         } else {
             "as root"

@@ -7,6 +7,7 @@ use anyhow::Result;
 use tortie_node::Registration;
 
 use super::parts::Parts;
+use super::surroundings::Surroundings;
 use super::{OwnFile, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
@@ -36,7 +37,8 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
         };
         parts.keep_place(client.clone(), node.clone(), registration);
         let (store, name) = (Arc::clone(client.store()), backend.name());
-        parts.start_agent(node, store, kubernetes.clone(), name, args)?;
+        let machine = Surroundings::machine();
+        parts.start_agent(node, store, kubernetes.clone(), name, args, machine)?;
     }
     // etcd alone has no Kubernetes that could be followed.
     let has_kubeconfig = std::env::var_os("KUBECONFIG").is_some_and(|file| !file.is_empty());

@@ -16,7 +16,7 @@ const NOBODY: &str = "localhost";
 
 /// A client that goes through the server's socket. TLS would need a clock that is right: where that is years off, the
 /// machine's own parts still have to find each other.
-pub(super) fn through(socket: &Path) -> kube::Client {
+pub(in crate::commands) fn through(socket: &Path) -> kube::Client {
     let socket = socket.to_owned();
     let connect = service_fn(move |_: Uri| {
         let socket = socket.clone();

@@ -33,6 +33,12 @@ impl Registration {
         })
     }
 
+    /// The same for a network in which the node is alone: it has and needs no address.
+    pub(super) fn alone(mut self) -> Self {
+        self.settings = self.without_address();
+        self
+    }
+
     /// Gives the machine its place for the first time.
     pub(super) async fn begin(&self) -> Result<()> {
         self.make_node().await?;

@@ -13,15 +13,11 @@ use tortie_node::Registrar;
 use tortie_operator::Backoff;
 use tortie_store::{Client, Store};
 
+use super::surroundings::Surroundings;
 use crate::args::Up;
 use crate::commands::agent::{PARAMETER_FILE, parameter_file};
 use crate::commands::node::startup;
-use crate::commands::{change_logging, until_signal, variables};
-
-/// Where CNI plugins look for the size of packets.
-const MTU_FILE: &str = "/var/lib/calico/mtu";
-/// Where they look whether policy is in force.
-const READY_FILE: &str = "/var/run/calico/agent-ready";
+use crate::commands::{until_signal, variables};
 
 /// How long after its end the agent is started again.
 const RESTART: Backoff = Backoff {
@@ -31,21 +27,30 @@ const RESTART: Backoff = Backoff {
 };
 
 /// Running parts.
-pub(super) struct Parts {
-    running: JoinSet<(&'static str, Result<()>)>,
+pub(in crate::commands) struct Parts {
+    /// Those that others use, which end last.
+    servers: Group,
+    others: Group,
+}
+
+/// Parts that end together.
+struct Group {
+    running: JoinSet<Ended>,
     stop: watch::Sender<bool>,
 }
 
-impl Parts {
-    pub(super) fn new() -> Self {
+/// A part, and how it ended.
+type Ended = (&'static str, Result<()>);
+
+impl Group {
+    fn new() -> Self {
         Self {
             running: JoinSet::new(),
             stop: watch::Sender::new(false),
         }
     }
 
-    /// Becomes ready when the parts are to end.
-    pub(super) fn stopped(&self) -> impl Future<Output = ()> + Send + 'static {
+    fn stopped(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut stop = self.stop.subscribe();
         async move {
             // An error says that there is nobody left to say so.
@@ -53,8 +58,7 @@ impl Parts {
         }
     }
 
-    /// Starts a part. It ends when it is told to; before that, its end is a failure.
-    pub(super) fn start(
+    fn start(
         &mut self,
         name: &'static str,
         part: impl Future<Output = Result<()>> + Send + 'static,
@@ -62,15 +66,52 @@ impl Parts {
         self.running.spawn(async move { (name, part.await) });
     }
 
+    /// Ends all of them, and gives the first failure.
+    async fn end(mut self) -> Result<()> {
+        self.stop.send_replace(true);
+        let mut outcome = Ok(());
+        while let Some(ended) = self.running.join_next().await {
+            if let Ok((name, Err(error))) = ended {
+                let error = error.context(format!("the {name} did not end well"));
+                outcome = outcome.and(Err(error));
+            }
+        }
+        outcome
+    }
+}
+
+impl Parts {
+    pub(in crate::commands) fn new() -> Self {
+        Self {
+            servers: Group::new(),
+            others: Group::new(),
+        }
+    }
+
+    /// Starts a part that others use. It ends when `closed` says so, which is when the others have ended; before that, its
+    /// end is a failure.
+    pub(super) fn start_server(
+        &mut self,
+        name: &'static str,
+        part: impl Future<Output = Result<()>> + Send + 'static,
+    ) {
+        self.servers.start(name, part);
+    }
+
+    /// Becomes ready when parts that others use are to end.
+    pub(super) fn closed(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.servers.stopped()
+    }
+
     /// Keeps the place of this machine in the cluster.
-    pub(super) fn keep_place(
+    pub(in crate::commands) fn keep_place(
         &mut self,
         client: Client,
         node: String,
         registrar: impl Registrar + 'static,
     ) {
-        let stopped = self.stopped();
-        self.start("registration of the node", async move {
+        let stopped = self.others.stopped();
+        self.others.start("registration of the node", async move {
             tokio::select! {
                 () = startup::keep(client, node, registrar) => {}
                 () = stopped => {}
@@ -81,13 +122,14 @@ impl Parts {
 
     /// Starts the agent, on a thread of its own. Where it ends by itself it is started again: without the other parts
     /// nobody could put right what it ended of, and the kernel keeps what it has meanwhile.
-    pub(super) fn start_agent(
+    pub(in crate::commands) fn start_agent(
         &mut self,
         node: String,
         store: Arc<dyn Store>,
         cluster: Option<kube::Client>,
         backend: &'static str,
         args: &Up,
+        surroundings: Surroundings,
     ) -> Result<()> {
         let (takes_over, allow_cleartext) = (args.take_over, args.allow_cleartext);
         let file = parameter_file(PARAMETER_FILE.as_ref())?;
@@ -102,14 +144,14 @@ impl Parts {
                 about: format!("tortie up, datastore {backend}"),
                 take_over,
                 runtime: tokio::runtime::Handle::current(),
-                status_folder: None,
-                mtu_file: Some(MTU_FILE.into()),
-                ready_file: Some(READY_FILE.into()),
+                status_folder: surroundings.status_folder.clone(),
+                mtu_file: Some(surroundings.mtu_file.clone()),
+                ready_file: Some(surroundings.ready_file.clone()),
                 allow_cleartext,
             })
         };
-        let mut stopped = Box::pin(self.stopped());
-        self.start("agent", async move {
+        let mut stopped = Box::pin(self.others.stopped());
+        self.others.start("agent", async move {
             for failures in 0.. {
                 let is_first = failures == 0;
                 let agent = new_agent(takes_over && is_first)?;
@@ -145,7 +187,7 @@ impl Parts {
     }
 
     /// Starts the controllers.
-    pub(super) fn start_controllers(
+    pub(in crate::commands) fn start_controllers(
         &mut self,
         client: Client,
         backend: tortie_controllers::Backend,
@@ -162,22 +204,31 @@ impl Parts {
             status_file,
             health_port: None,
             leader_election: None,
-            set_log_level: Box::new(|level| change_logging(level.as_filter())),
+            // What --log-level says is for all parts of the process.
+            set_log_level: Box::new(|_| {}),
         };
-        let stopped = self.stopped();
-        self.start("controllers", async move {
+        let stopped = self.others.stopped();
+        self.others.start("controllers", async move {
             Ok(tortie_controllers::run(options, stopped).await?)
         });
     }
 
     /// Runs until a signal comes or a part ends; then all end, and the first failure is told.
-    pub(super) async fn run(mut self) -> Result<()> {
+    pub(in crate::commands) async fn run(self) -> Result<()> {
+        self.run_until(until_signal()?).await
+    }
+
+    /// The same, until something else happens than a signal.
+    pub(in crate::commands) async fn run_until(
+        mut self,
+        end: impl Future<Output = ()>,
+    ) -> Result<()> {
         let first = tokio::select! {
-            ended = self.running.join_next() => ended,
-            () = until_signal()? => None,
+            Some(ended) = self.others.running.join_next() => Some(ended),
+            Some(ended) = self.servers.running.join_next() => Some(ended),
+            () = end => None,
         };
-        self.stop.send_replace(true);
-        let mut outcome = match first {
+        let outcome = match first {
             None => Ok(()),
             Some(ended) => {
                 let (name, result) = ended.context("a part ended unexpectedly")?;
@@ -187,12 +238,7 @@ impl Parts {
                     .with_context(ended)
             }
         };
-        while let Some(ended) = self.running.join_next().await {
-            if let Ok((name, Err(error))) = ended {
-                let error = error.context(format!("the {name} did not end well"));
-                outcome = outcome.and(Err(error));
-            }
-        }
-        outcome
+        let others = self.others.end().await;
+        outcome.and(others).and(self.servers.end().await)
     }
 }

@@ -51,4 +51,9 @@ impl Answer {
     pub(in crate::commands) fn write(&self, out: &mut impl Write) -> Result<()> {
         text::write(&self.question, &self.flow, &self.verdict, out)
     }
+
+    /// Writes it as one line.
+    pub(in crate::commands) fn write_line(&self, out: &mut impl Write) -> Result<()> {
+        text::write_line(&self.question, &self.verdict, out)
+    }
 }

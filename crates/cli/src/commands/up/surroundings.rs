@@ -1,0 +1,106 @@
+//! What the process has around it: the machine, or a network of its own.
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+use tortie_kernel::route::Socket;
+
+use crate::args::Global;
+use crate::config::data_folder;
+
+/// Where CNI plugins look for the size of packets.
+const MTU_FILE: &str = "/var/lib/calico/mtu";
+/// Where they look whether policy is in force.
+const READY_FILE: &str = "/var/run/calico/agent-ready";
+
+/// Where the agent tells which endpoints are up, in its folder for that.
+const STATUS_FOLDER: &str = "endpoint-status";
+
+/// How long a pod of `tortie pod run` waits until its policy is in force.
+const POLICY_PATIENCE: u32 = 10;
+
+const LOOPBACK: u32 = 1;
+
+/// Where the parts of the process, plugins and clients meet.
+pub(in crate::commands) struct Surroundings {
+    pub(super) mtu_file: PathBuf,
+    pub(super) ready_file: PathBuf,
+    /// Where the agent tells which endpoints are up, unless its parameters say so.
+    pub(super) status_folder: Option<PathBuf>,
+}
+
+impl Surroundings {
+    /// The machine, with the places that others know too.
+    pub(super) fn machine() -> Self {
+        Self {
+            mtu_file: MTU_FILE.into(),
+            ready_file: READY_FILE.into(),
+            status_folder: None,
+        }
+    }
+
+    /// A network of its own. The machine may have another agent, so that everything is in the data folder.
+    pub(super) fn own_network(global: &Global) -> Result<Self> {
+        let mut socket = Socket::open()?;
+        socket.execute(|batch| batch.set_link_up(LOOPBACK, true))?;
+        let folder = data_folder(global);
+        let own = Self {
+            mtu_file: folder.join("mtu"),
+            ready_file: folder.join("agent-ready"),
+            status_folder: Some(folder.clone()),
+        };
+        // What is told there is of a network that is gone.
+        let _ = fs::remove_file(&own.ready_file);
+        let _ = fs::remove_dir_all(folder.join(STATUS_FOLDER));
+        Ok(own)
+    }
+
+    /// The configuration with which CNI plugins connect pods here.
+    pub(super) fn network(&self, node: &str, folder: &Path, data_file: &Path) -> Value {
+        let mut network = json!({
+            "cniVersion": "1.0.0",
+            "name": "tortie",
+            "type": "calico",
+            "nodename": node,
+            "nodename_file_optional": true,
+            "datastore_type": "embedded",
+            "datastore_path": data_file,
+            "ipam": {"type": "calico-ipam"},
+            "ipam_lock_file": folder.join("ipam.lock"),
+            "policy": {"type": "k8s"},
+            "kubernetes": {"kubeconfig": folder.join("kubeconfig")},
+            "mtu_file": self.mtu_file,
+            "agent_ready_file": self.ready_file,
+        });
+        if let Some(folder) = &self.status_folder {
+            network["endpoint_status_dir"] = json!(folder.join(STATUS_FOLDER));
+            network["policy_setup_timeout_seconds"] = json!(POLICY_PATIENCE);
+        }
+        network
+    }
+}
+
+/// The address that the outer process has taken, in the network that its clients are in: its standard input.
+pub(in crate::commands) fn inherited_listener() -> Result<TcpListener> {
+    let inherit = || -> io::Result<TcpListener> {
+        let listener = TcpListener::from(io::stdin().as_fd().try_clone_to_owned()?);
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    };
+    inherit().context("the API server's address was not handed over")
+}
+
+/// Takes an address of the network that this process is in.
+pub(in crate::commands) fn listen(address: SocketAddr) -> Result<TcpListener> {
+    let listen = || -> io::Result<TcpListener> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    };
+    listen().with_context(|| format!("cannot listen on {address}; --listen takes another address"))
+}
