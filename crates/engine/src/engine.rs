@@ -22,7 +22,7 @@ use crate::roles::Roles;
 use crate::selectors::SelectorIdx;
 use crate::sets::Sets;
 use crate::sets::definition::Definition;
-use crate::verdict::failsafe::Failsafes;
+use crate::verdict::host_parameters::HostParameters;
 
 /// Turns the state of the datastore into what this node must enforce.
 ///
@@ -41,7 +41,7 @@ pub struct Engine {
     pub(crate) policies: Policies,
     pub(crate) locals: Locals,
     roles: Roles,
-    pub(crate) failsafes: Failsafes,
+    pub(crate) host_parameters: HostParameters,
     network: Network,
     dirty_profiles: Vec<ProfileIdx>,
     is_in_sync: bool,
@@ -74,7 +74,7 @@ impl Engine {
             policies: Policies::default(),
             locals: Locals::default(),
             roles: Roles::new(&config),
-            failsafes: Failsafes::default(),
+            host_parameters: HostParameters::default(),
             network: Network::new(&config),
             dirty_profiles: Vec::new(),
             is_in_sync: false,
@@ -109,7 +109,7 @@ impl Engine {
                 self.roles.update_migration(name, migration.as_ref());
             }
             Update::Configuration(name, configuration) => {
-                self.failsafes.update(name, configuration.as_ref());
+                self.host_parameters.update(name, configuration.as_ref());
             }
             Update::Service(..)
             | Update::IpPool(..)

@@ -6,14 +6,18 @@
 //!
 //! A packet that opens a connection must get out of its source (egress) and into its destination (ingress). On each
 //! side the tiers are asked in order, in each tier the policies in order, in each policy the rules in order; then the
-//! profiles.
+//! profiles. On its way through nodes it meets policies of hosts, too: [`Hop`] says which.
 
 mod applied;
-pub(crate) mod failsafe;
+pub(crate) mod host_parameters;
 mod judge;
 mod judged;
 mod kernel;
+mod openings;
+mod path;
 mod rule_match;
+mod rule_text;
+mod words;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -25,8 +29,11 @@ use tortie_api::rule::Action;
 use tortie_api::scalar::Protocol;
 
 pub use applied::AppliedPolicy;
+pub use host_parameters::EndpointToHost;
 pub use judge::Judge;
 pub use kernel::{Denial, Kernel, Place};
+pub use openings::{Opening, Openings};
+pub use path::{Gate, Hop, Stage, Translated};
 
 use crate::input::{DefaultAction, HostEndpointKey, Icmp, WorkloadEndpointKey};
 use crate::is_default;
@@ -79,12 +86,15 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verdict {
-    /// Allowed only if both sides allow it.
+    /// Allowed only if both sides allow it, and all that it meets on the way.
     pub verdict: Outcome,
     /// Getting out of the source.
     pub egress: Side,
     /// Getting into the destination.
     pub ingress: Side,
+    /// What policies of hosts decided where the packet is forwarded, or before it was clear where it goes.
+    #[serde(skip_serializing_if = "is_default")]
+    pub on_the_way: Vec<Stage>,
 }
 
 /// The answer of one side.
@@ -177,6 +187,24 @@ pub enum By {
         /// It lets the packet pass.
         action: Action,
     },
+    /// A node always reaches its own workloads.
+    OwnNode {
+        /// The node.
+        node: String,
+        /// It lets the packet pass.
+        action: Action,
+    },
+    /// What a workload sends to its own node, once its policies let it out.
+    EndpointToHost {
+        /// The node.
+        node: String,
+        /// `defaultEndpointToHostAction` of the node.
+        setting: EndpointToHost,
+        /// Whether the datastore sets it; otherwise it is the default, and the agent's environment may differ.
+        is_set: bool,
+        /// What follows.
+        action: Action,
+    },
 }
 
 /// The point of a host at which a policy applies.
@@ -265,6 +293,64 @@ pub struct RuleStep {
     /// Why it does not.
     #[serde(skip_serializing_if = "is_default")]
     pub reason: Option<String>,
+    /// What it is for, in words.
+    pub text: Arc<str>,
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    /// Denied if any is.
+    pub fn of_all(outcomes: impl IntoIterator<Item = Self>) -> Self {
+        let mut outcomes = outcomes.into_iter();
+        if outcomes.any(|outcome| outcome == Self::Deny) {
+            Self::Deny
+        } else {
+            Self::Allow
+        }
+    }
+}
+
+// === impl Verdict ===
+
+impl Verdict {
+    pub(crate) fn new(egress: Side, ingress: Side, on_the_way: Vec<Stage>) -> Self {
+        let stages = on_the_way.iter().map(|stage| stage.side.verdict);
+        let sides = [egress.verdict, ingress.verdict];
+        Self {
+            verdict: Outcome::of_all(sides.into_iter().chain(stages)),
+            egress,
+            ingress,
+            on_the_way,
+        }
+    }
+}
+
+// === impl Side ===
+
+impl Side {
+    /// What is decided without asking policies.
+    pub(crate) fn unasked(by: By) -> Self {
+        Self {
+            endpoint: None,
+            verdict: match by.action() {
+                Action::Deny => Outcome::Deny,
+                Action::Allow | Action::Log | Action::Pass => Outcome::Allow,
+            },
+            by,
+            trace: Vec::new(),
+        }
+    }
+
+    /// The rule that decided, with what it is for.
+    pub fn deciding_rule(&self) -> Option<&RuleStep> {
+        let rules = match self.trace.last()? {
+            Step::Tier(tier) => &tier.policies.last()?.rules,
+            Step::Profile(profile) => &profile.rules,
+        };
+        let is_rule = matches!(self.by, By::Rule { .. } | By::Profile { .. });
+        rules.last().filter(|rule| is_rule && rule.matched)
+    }
 }
 
 // === impl EndpointKey ===
@@ -299,6 +385,33 @@ impl Serialize for EndpointKey {
 }
 
 // === impl By ===
+
+impl By {
+    /// What became of the packet.
+    pub fn action(&self) -> Action {
+        match self {
+            Self::Rule { action, .. }
+            | Self::EndOfTier { action, .. }
+            | Self::Profile { action, .. }
+            | Self::NoProfile { action }
+            | Self::Denial { action, .. }
+            | Self::Failsafe { action, .. }
+            | Self::NoEndpoint { action }
+            | Self::OwnNode { action, .. }
+            | Self::EndpointToHost { action, .. } => *action,
+        }
+    }
+
+    /// At which point of a host it was decided.
+    pub fn point(&self) -> Point {
+        match self {
+            Self::Rule { point, .. }
+            | Self::EndOfTier { point, .. }
+            | Self::Denial { point, .. } => *point,
+            _ => Point::Normal,
+        }
+    }
+}
 
 impl fmt::Display for By {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -347,6 +460,27 @@ impl fmt::Display for By {
                 write!(f, "{action:?}: {port} is a failsafe port of hosts")
             }
             Self::NoEndpoint { action } => write!(f, "{action:?}: no policy applies there"),
+            Self::OwnNode { node, action } => {
+                write!(f, "{action:?}: node {node} always reaches its own pods")
+            }
+            Self::EndpointToHost {
+                node,
+                setting,
+                is_set,
+                action,
+            } => {
+                write!(
+                    f,
+                    "{action:?}: defaultEndpointToHostAction of node {node} is {setting}"
+                )?;
+                if !is_set {
+                    write!(
+                        f,
+                        ", its default, unless FELIX_DEFAULTENDPOINTTOHOSTACTION of its agent says otherwise"
+                    )?;
+                }
+                Ok(())
+            }
         }
     }
 }

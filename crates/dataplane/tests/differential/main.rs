@@ -1,10 +1,10 @@
 //! The kernel against the engine: random worlds are brought into a node of namespaces, and what becomes of real packets
-//! must be what the engine's verdict says.
+//! must be what the engine's verdict says, put together here and by the engine itself.
 //!
 //! Only the local node enforces anything, so of a connection with somebody elsewhere its side alone counts. By design
 //! the kernel does some things that no verdict is about; they are part of what is expected, or are not tried:
 //! - A node always reaches its own pods.
-//! - What pods send to their node is accepted by the host once their own policy has let it out (`endpoint_to_host`).
+//! - What pods send to their node is treated as the world's configuration says once their own policy has let it out.
 //! - Policies of hosts that apply to forwarded packets, among them all that apply before connection tracking or before
 //!   NAT: see [`oracle`].
 //! - A host endpoint for all interfaces also concerns those of pods, but not before connection tracking.

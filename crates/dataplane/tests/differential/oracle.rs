@@ -2,14 +2,16 @@
 //!
 //! The engine answers for one endpoint at each end of a connection. A packet through a node meets more: policies of host
 //! endpoints before connection tracking, before destination NAT and where packets are forwarded. The first two are part
-//! of a verdict on the host endpoint. For the third, a second engine knows only the policies that apply there.
+//! of a verdict on the host endpoint. For the third, a second engine knows only the policies that apply there. The product
+//! answers for the whole way by itself ([`Judge::pass`]), and must say the same.
 
 use tortie_api::felix_configuration::FelixConfigurationSpec;
 use tortie_api::{FelixConfiguration, Resource};
 use tortie_engine::verdict::{By, EndpointKey, Flow, Judge, Outcome, Point, Side};
+use tortie_rules::config::EndpointToHost;
 
 use crate::packets::Case;
-use crate::places::{HostEndpoints, NODE, Place};
+use crate::places::{HostEndpoints, NODE, Place, Places};
 use crate::world::{Cluster, Object, World};
 
 /// Where policies meet packets.
@@ -43,6 +45,7 @@ pub(crate) struct Answers<'a> {
     all: Judge<'a>,
     forwarding: Judge<'a>,
     hosts: &'a HostEndpoints,
+    endpoint_to_host: EndpointToHost,
     uplink_has_pre_dnat: bool,
     any_has_pre_dnat: bool,
 }
@@ -51,6 +54,8 @@ pub(crate) struct Answers<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) steps: Vec<(&'static str, Side)>,
+    /// Whether the host takes no packets from its pods.
+    is_dropped: bool,
 }
 
 /// What has happened to a packet before routing.
@@ -74,7 +79,8 @@ impl Oracle {
         self.forwarding.become_world(&only_forwarding(world), seed);
     }
 
-    pub(crate) fn answers<'a>(&'a self, hosts: &'a HostEndpoints) -> Answers<'a> {
+    pub(crate) fn answers<'a>(&'a self, places: &'a Places) -> Answers<'a> {
+        let hosts = &places.host_endpoints;
         let has_pre_dnat = |key: &Option<EndpointKey>| {
             let key = key.as_ref();
             let policies = key.and_then(|key| self.all.engine.policies_of(key));
@@ -86,7 +92,13 @@ impl Oracle {
             uplink_has_pre_dnat: has_pre_dnat(&hosts.uplink),
             any_has_pre_dnat: has_pre_dnat(&hosts.any),
             hosts,
+            endpoint_to_host: places.endpoint_to_host,
         }
+    }
+
+    /// What the product says, which knows the way of packets by itself.
+    pub(crate) fn product(&self) -> Judge<'_> {
+        self.all.engine.judge()
     }
 }
 
@@ -121,7 +133,7 @@ fn only_forwarding(world: &World) -> World {
 impl Answer {
     pub(crate) fn is_allowed(&self) -> bool {
         let mut steps = self.steps.iter();
-        steps.all(|(_, side)| side.verdict == Outcome::Allow)
+        !self.is_dropped && steps.all(|(_, side)| side.verdict == Outcome::Allow)
     }
 }
 
@@ -154,6 +166,7 @@ impl Answers<'_> {
             return answer;
         }
         let is_forwarded = case.to != Place::Host;
+        answer.is_dropped = !is_forwarded && self.endpoint_to_host == EndpointToHost::Drop;
         if is_forwarded && early == Early::Undecided {
             let key = self.hosts.of_interface(&case.from);
             let side = key.map(|key| ingress(&mut self.forwarding, &flow, key));

@@ -10,10 +10,10 @@ use tortie_api::scalar::Protocol;
 use tortie_engine::Message;
 use tortie_engine::input::Icmp;
 use tortie_engine::message::Rule;
-use tortie_engine::verdict::{End, Flow};
+use tortie_engine::verdict::{End, Flow, Gate, Hop};
 use tortie_testkit::net::{Packet, Ports};
 
-use crate::places::{Place, Places};
+use crate::places::{HostEndpoints, NODE, Place, Places};
 
 /// Ports that endpoints and services have, with some that none has.
 const DESTINATIONS: [u16; 9] = [22, 53, 79, 80, 81, 443, 2379, 8080, 65535];
@@ -91,6 +91,23 @@ impl Case {
 }
 
 impl Case {
+    /// The node as the packet passes it.
+    pub(crate) fn hop(&self, hosts: &HostEndpoints) -> Hop {
+        let gate = |place: &Place| match place {
+            Place::Pod(pod) => Gate::Workload(pod.key.clone()),
+            Place::Host => Gate::Host,
+            Place::Outside => Gate::Interface(hosts.uplink.clone()),
+        };
+        Hop {
+            node: NODE.to_owned(),
+            from: gate(&self.from),
+            to: gate(&self.to),
+            all_interfaces: hosts.any.clone(),
+            source: None,
+            translated: None,
+        }
+    }
+
     /// Whether it may be an answer from a port that stays open.
     fn may_answer(&self, places: &Places) -> bool {
         let flow = self.flow();

@@ -57,6 +57,8 @@ pub(crate) struct Places {
     pub(crate) host: Vec<IpAddr>,
     pub(crate) outside: Vec<IpAddr>,
     pub(crate) host_endpoints: HostEndpoints,
+    /// What becomes of packets from pods to the node.
+    pub(crate) endpoint_to_host: EndpointToHost,
     /// The ports of the node and of others that stay open.
     failsafes: Vec<FailsafePort>,
 }
@@ -106,6 +108,14 @@ pub(crate) fn make_possible(world: &mut World) {
             }
             true
         }
+        Object::Resource(Resource::FelixConfiguration(felix)) => {
+            let spec = &mut felix.spec;
+            let actions = ["Accept", "Return", "Drop"];
+            let ports = spec.failsafe_inbound_host_ports.as_ref();
+            let number = ports.map_or(0, Vec::len) % actions.len();
+            actions[number].clone_into(&mut spec.default_endpoint_to_host_action);
+            true
+        }
         Object::Resource(Resource::GlobalNetworkPolicy(policy)) => {
             let spec = &mut policy.spec;
             if spec.do_not_track || spec.pre_dnat {
@@ -145,6 +155,7 @@ impl Places {
         let inbound = config.failsafe_inbound.iter();
         Self {
             failsafes: inbound.chain(&config.failsafe_outbound).cloned().collect(),
+            endpoint_to_host: config.endpoint_to_host,
             pods,
             host: HOST_ADDRESSES.map(address).into(),
             outside: outside.collect(),
@@ -198,7 +209,7 @@ fn expects_us(spec: &HostEndpointSpec) -> bool {
     expected.any(|expected| HOST_ADDRESSES.map(address).contains(&expected))
 }
 
-/// What rendering depends on in a world: the failsafe ports of the node.
+/// What rendering depends on in a world: the failsafe ports of the node, and what it does with packets from its pods.
 pub(crate) fn config(world: &World) -> Config {
     let of = |name: &str| {
         world.resources().find_map(|resource| match resource {
@@ -207,13 +218,20 @@ pub(crate) fn config(world: &World) -> Config {
         })
     };
     let specs = [of(&format!("node.{NODE}")), of("default")];
-    let mut specs = specs.into_iter().flatten();
+    let specs = specs.into_iter().flatten();
     let inbound = specs
         .clone()
         .find_map(|spec| spec.failsafe_inbound_host_ports.as_ref());
-    let outbound = specs.find_map(|spec| spec.failsafe_outbound_host_ports.as_ref());
+    let outbound = specs
+        .clone()
+        .find_map(|spec| spec.failsafe_outbound_host_ports.as_ref());
+    let mut actions = specs.map(|spec| &*spec.default_endpoint_to_host_action);
     let mut config = Config {
-        endpoint_to_host: EndpointToHost::Accept,
+        endpoint_to_host: match actions.find(|action| !action.is_empty()) {
+            Some("Accept") => EndpointToHost::Accept,
+            Some("Return") => EndpointToHost::Return,
+            _ => EndpointToHost::Drop,
+        },
         ..Config::default()
     };
     if let Some(ports) = inbound {

@@ -168,10 +168,19 @@ impl Trial {
 
     /// The packets whose fate is not what the engine says. Each is sent again to be sure.
     fn disagreements(&mut self, places: &Places, cases: &[Case]) -> Vec<Case> {
-        let mut answers = self.oracle.answers(&places.host_endpoints);
+        let mut answers = self.oracle.answers(places);
+        let mut product = self.oracle.product();
         let mut expected = Vec::with_capacity(cases.len());
         for case in cases {
             let answer = answers.answer(case);
+            let said = product.pass(&case.flow(), &[case.hop(&places.host_endpoints)]);
+            let is_allowed = said.verdict == Outcome::Allow;
+            assert_eq!(
+                is_allowed,
+                answer.is_allowed(),
+                "{case:#?}\nproduct: {said:#?}\n{}",
+                explain(&answer)
+            );
             for (stage, side) in answer
                 .steps
                 .iter()
@@ -285,7 +294,7 @@ impl Trial {
             Wrong::Packet(case) => {
                 let places = Places::of(world);
                 let arrived = self.send(std::slice::from_ref(case));
-                let answer = self.oracle.answers(&places.host_endpoints).answer(case);
+                let answer = self.oracle.answers(&places).answer(case);
                 let _ = write!(
                     text,
                     "{case:#?}\narrived: {arrived:?}\n{}",

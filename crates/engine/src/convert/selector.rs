@@ -12,10 +12,10 @@ use tortie_selector::Selector;
 use super::read;
 
 /// The label that says which namespace an endpoint is in; endpoints of hosts have none.
-pub(super) const NAMESPACE: &str = "projectcalico.org/namespace";
+pub(crate) const NAMESPACE: &str = "projectcalico.org/namespace";
 
 /// The label that names the service account of an endpoint.
-pub(super) const SERVICE_ACCOUNT: &str = "projectcalico.org/serviceaccount";
+pub(crate) const SERVICE_ACCOUNT: &str = "projectcalico.org/serviceaccount";
 
 /// Which endpoints a policy of a namespace applies to.
 pub(super) fn of_policy(

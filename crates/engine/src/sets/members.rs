@@ -137,6 +137,15 @@ impl Members {
         }
     }
 
+    /// The ports of an address that are members, of any protocol.
+    pub(crate) fn ports_of(&self, address: IpAddr) -> impl Iterator<Item = u16> {
+        let from = (address, PortProtocol::Tcp, 0);
+        let ports = self.ports.range(from..).map(|(key, _)| *key);
+        ports
+            .take_while(move |(member, _, _)| *member == address)
+            .map(|(_, _, port)| port)
+    }
+
     /// Whether a port of an address is a member.
     pub(crate) fn contains_port(&self, address: IpAddr, protocol: PortProtocol, port: u16) -> bool {
         self.ports.contains_key(&(address, protocol, port))

@@ -13,8 +13,8 @@ use super::judged::{Direction, Judged};
 use super::kernel::{Kernel, Place};
 use super::rule_match::Explainer;
 use super::{
-    By, End, EndpointKey, Flow, Outcome, Point, PolicyStep, ProfileStep, RuleStep, Side, Step,
-    TierStep, Verdict,
+    By, EndpointKey, Flow, Outcome, Point, PolicyStep, ProfileStep, RuleStep, Side, Step, TierStep,
+    Verdict,
 };
 use crate::Engine;
 use crate::engine::profile_rules;
@@ -26,7 +26,7 @@ use crate::profiles::ProfileIdx;
 
 /// Answers for connections, with what the engine last flushed.
 pub struct Judge<'a> {
-    engine: &'a Engine,
+    pub(super) engine: &'a Engine,
     kernel: Option<&'a dyn Kernel>,
     policies: HashMap<Arc<PolicyId>, Rc<Judged<Policy>>>,
     profiles: HashMap<ProfileIdx, Rc<Judged<Profile>>>,
@@ -70,49 +70,81 @@ impl Engine {
 }
 
 impl Judge<'_> {
-    /// Whether a connection is allowed, and why.
+    /// Whether the endpoints at both ends allow a connection, and why. What it meets on its way is not asked: see
+    /// [`Judge::pass`].
     pub fn verdict(&mut self, flow: &Flow) -> Verdict {
-        let egress = self.side(flow, &flow.source, Direction::Egress);
-        let ingress = self.side(flow, &flow.destination, Direction::Ingress);
-        let is_allowed = egress.verdict == Outcome::Allow && ingress.verdict == Outcome::Allow;
-        Verdict {
-            verdict: if is_allowed {
-                Outcome::Allow
-            } else {
-                Outcome::Deny
-            },
-            egress,
-            ingress,
-        }
+        let egress = self.side(flow, flow.source.endpoint.as_ref(), Direction::Egress);
+        let ingress = self.side(flow, flow.destination.endpoint.as_ref(), Direction::Ingress);
+        Verdict::new(egress, ingress, Vec::new())
     }
 
-    fn side(&mut self, flow: &Flow, end: &End, direction: Direction) -> Side {
+    /// What an endpoint says.
+    pub(super) fn side(
+        &mut self,
+        flow: &Flow,
+        endpoint: Option<&EndpointKey>,
+        direction: Direction,
+    ) -> Side {
         let mut trace = Vec::new();
         let engine = self.engine;
-        let found = end.endpoint.as_ref().and_then(|key| engine.local(key));
+        let found = endpoint.and_then(|key| engine.local(key));
         let key = found.map(|local| local.endpoint.key());
-        let (verdict, by) = match found.zip(key.as_ref()) {
-            None => (
-                Outcome::Allow,
-                By::NoEndpoint {
-                    action: Action::Allow,
-                },
-            ),
-            Some((local, key)) => {
-                let packet = self.packet(flow, direction, key.node());
-                let interface = local.endpoint.interface();
-                match self.endpoint_denial(&packet, key, interface) {
-                    Some(by) => (Outcome::Deny, by),
-                    None => self.endpoint(&packet, local, &mut trace),
-                }
-            }
+        let Some((local, key)) = found.zip(key) else {
+            return Side::unasked(By::NoEndpoint {
+                action: Action::Allow,
+            });
+        };
+        let packet = self.packet(flow, direction, key.node());
+        let interface = local.endpoint.interface();
+        let (verdict, by) = match self.endpoint_denial(&packet, &key, interface) {
+            Some(by) => (Outcome::Deny, by),
+            None => self.endpoint(&packet, local, &mut trace),
         };
         Side {
-            endpoint: key,
+            endpoint: Some(key),
             verdict,
             by,
             trace,
         }
+    }
+
+    /// What the policies of a host endpoint say that apply at one point, if they decide.
+    pub(super) fn side_at(
+        &mut self,
+        flow: &Flow,
+        key: &EndpointKey,
+        direction: Direction,
+        point: Point,
+    ) -> Option<Side> {
+        let engine = self.engine;
+        let local = engine.local(key)?;
+        let packet = self.packet(flow, direction, key.node());
+        // Failsafe ports are not asked about where packets are forwarded.
+        if let LocalEndpoint::Host(host, _) = &local.endpoint
+            && point != Point::Forward
+            && self.failsafe(&packet, host).is_some()
+        {
+            return None;
+        }
+        let mut trace = Vec::new();
+        match self.at_point(&packet, local, point, &mut trace) {
+            Asked::GoOn => None,
+            Asked::Decided(verdict, by) => Some(Side {
+                endpoint: Some(key.clone()),
+                verdict,
+                by,
+                trace,
+            }),
+        }
+    }
+
+    /// Whether a host endpoint has policies that apply to incoming packets before destination NAT.
+    pub(super) fn has_pre_dnat(&self, key: &EndpointKey) -> bool {
+        let local = self.engine.local(key);
+        local.is_some_and(|local| {
+            let lists = self.engine.policies.classes.lists(local.class);
+            !lists.pre_dnat.is_empty()
+        })
     }
 
     fn packet<'a>(&self, flow: &'a Flow, direction: Direction, node: &'a str) -> Packet<'a> {
@@ -154,38 +186,41 @@ impl Judge<'_> {
         trace: &mut Vec<Step>,
     ) -> (Outcome, By) {
         let lists = self.engine.policies.classes.lists(local.class);
-        match &local.endpoint {
-            LocalEndpoint::Workload(_, endpoint) => {
-                self.normal(packet, &lists.normal, &endpoint.profiles, trace)
-            }
+        let profiles = match &local.endpoint {
+            LocalEndpoint::Workload(_, endpoint) => &endpoint.profiles,
             LocalEndpoint::Host(key, endpoint) => {
-                let is_ingress = packet.direction == Direction::Ingress;
-                self.failsafe(packet, key)
-                    .or_else(|| {
-                        // The kernel has no place for untracked policy on all interfaces at once.
-                        let early = [
-                            (
-                                Point::Untracked,
-                                &lists.untracked,
-                                endpoint.interface != "*",
-                            ),
-                            (Point::PreDnat, &lists.pre_dnat, is_ingress),
-                        ];
-                        early
-                            .into_iter()
-                            .filter(|(_, _, applies)| *applies)
-                            .find_map(|(point, tiers, _)| {
-                                match self.tiers(packet, tiers, point, trace) {
-                                    Asked::Decided(outcome, by) => Some((outcome, by)),
-                                    Asked::GoOn => None,
-                                }
-                            })
-                    })
-                    .unwrap_or_else(|| {
-                        self.normal(packet, &lists.normal, &endpoint.profiles, trace)
-                    })
+                if let Some(decided) = self.failsafe(packet, key) {
+                    return decided;
+                }
+                for point in [Point::Untracked, Point::PreDnat] {
+                    if let Asked::Decided(outcome, by) = self.at_point(packet, local, point, trace)
+                    {
+                        return (outcome, by);
+                    }
+                }
+                &endpoint.profiles
             }
-        }
+        };
+        self.normal(packet, &lists.normal, profiles, trace)
+    }
+
+    /// Policies of a host that apply elsewhere than where connections end or begin.
+    fn at_point(
+        &mut self,
+        packet: &Packet<'_>,
+        local: &Local,
+        point: Point,
+        trace: &mut Vec<Step>,
+    ) -> Asked {
+        let lists = self.engine.policies.classes.lists(local.class);
+        let tiers = match point {
+            // The kernel has no place for untracked policy on all interfaces at once.
+            Point::Untracked if local.endpoint.interface() != "*" => &lists.untracked,
+            Point::PreDnat if packet.direction == Direction::Ingress => &lists.pre_dnat,
+            Point::Forward => &lists.forward,
+            _ => return Asked::GoOn,
+        };
+        self.tiers(packet, tiers, point, trace)
     }
 
     fn failsafe(&self, packet: &Packet<'_>, key: &HostEndpointKey) -> Option<(Outcome, By)> {
@@ -197,10 +232,10 @@ impl Judge<'_> {
             &flow.destination
         };
         let wanted = (flow.protocol.as_ref(), flow.destination_port?);
-        let port = self
-            .engine
-            .failsafes
-            .find(&key.node, is_inbound, wanted, peer.address)?;
+        let port =
+            self.engine
+                .host_parameters
+                .failsafe(&key.node, is_inbound, wanted, peer.address)?;
         Some((
             Outcome::Allow,
             By::Failsafe {
@@ -414,6 +449,7 @@ impl Judge<'_> {
                 action,
                 matched,
                 reason,
+                text: explainer.text(),
             });
             // A log rule writes its line, and the next rule is asked.
             if matched && action != Action::Log {
@@ -423,7 +459,7 @@ impl Judge<'_> {
         (None, asked)
     }
 
-    fn judged_policy(&mut self, id: &Arc<PolicyId>) -> Rc<Judged<Policy>> {
+    pub(super) fn judged_policy(&mut self, id: &Arc<PolicyId>) -> Rc<Judged<Policy>> {
         if let Some(judged) = self.policies.get(id) {
             return Rc::clone(judged);
         }
@@ -439,7 +475,7 @@ impl Judge<'_> {
         Some(Judged::new(message, &inbound, &outbound))
     }
 
-    fn judged_profile(&mut self, idx: ProfileIdx) -> Rc<Judged<Profile>> {
+    pub(super) fn judged_profile(&mut self, idx: ProfileIdx) -> Rc<Judged<Profile>> {
         if let Some(judged) = self.profiles.get(&idx) {
             return Rc::clone(judged);
         }

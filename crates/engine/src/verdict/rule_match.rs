@@ -1,12 +1,14 @@
 //! Whether a rule matches a packet, and if not, which of its conditions does not hold.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use tortie_api::scalar::{Port, Protocol};
 use tortie_selector::Selector;
 
-use super::{End, Flow};
+use super::rule_text::icmp_text;
+use super::{End, Flow, rule_text, words};
 use crate::Engine;
 use crate::compile;
 use crate::engine::NamedLabels;
@@ -20,6 +22,8 @@ const CLIENT_PORT: u16 = 49152;
 pub(super) struct Explainer {
     source: Asked,
     destination: Asked,
+    /// The rule in words.
+    text: Arc<str>,
 }
 
 /// What a side of a rule asks for, where the sets that it became do not say.
@@ -35,7 +39,13 @@ impl Explainer {
         Self {
             source: Asked::new(&input.source),
             destination: Asked::new(&input.destination),
+            text: rule_text::text(input).into(),
         }
+    }
+
+    /// What the rule is for, in words.
+    pub(super) fn text(&self) -> Arc<str> {
+        Arc::clone(&self.text)
     }
 
     /// The first condition of the rule that does not hold, in words; none if the rule matches.
@@ -102,7 +112,7 @@ fn packet_mismatch(rule: &Rule, flow: &Flow) -> Option<String> {
     if let Some(wanted) = rule.icmp
         && !is(wanted)
     {
-        return Some(format!("it is for {}", icmp_text(wanted)));
+        return Some(format!("it is for ICMP {}", icmp_text(wanted)));
     }
     if let Some(unwanted) = rule.not_icmp {
         // The kernel looks at types of ICMP in packets of ICMP alone.
@@ -111,7 +121,7 @@ fn packet_mismatch(rule: &Rule, flow: &Flow) -> Option<String> {
             return Some(format!("it is for ICMP, and the protocol is {}", name()));
         }
         if is(unwanted) {
-            return Some(format!("it is not for {}", icmp_text(unwanted)));
+            return Some(format!("it is not for ICMP {}", icmp_text(unwanted)));
         }
     }
     // Conditions on HTTP are for proxies; the kernel lets pass what the rest of the rule matches.
@@ -267,9 +277,11 @@ impl SideOfFlow<'_> {
         selector
             .and_then(|selector| self.failing_term(selector))
             .unwrap_or_else(|| {
-                let text = selector.map_or("", Selector::as_str);
+                let wanted = selector.map_or("known endpoints".to_owned(), |selector| {
+                    words::meant(selector.root())
+                });
                 format!(
-                    "{} {} is no endpoint or network set that matches `{text}`",
+                    "it is for {wanted}, and {} {} is none of them, nor in a network set",
                     self.name, self.end.address
                 )
             })
@@ -284,7 +296,7 @@ impl SideOfFlow<'_> {
             names: &self.engine.names,
         };
         let term = selector.first_failing_term(&labels)?;
-        Some(format!("{} {key}: {term}", self.name))
+        Some(words::mismatch(self.name, key, &labels, &term))
     }
 
     fn called(&self) -> String {
@@ -317,13 +329,6 @@ fn range_text(range: PortRange) -> String {
         range.first.to_string()
     } else {
         format!("{}:{}", range.first, range.last)
-    }
-}
-
-fn icmp_text(icmp: Icmp) -> String {
-    match icmp.code {
-        None => format!("ICMP type {}", icmp.r#type),
-        Some(code) => format!("ICMP type {} code {code}", icmp.r#type),
     }
 }
 

@@ -114,6 +114,7 @@ fn note(by: &By, seen: &mut Seen) {
         By::Denial { .. } => "Denial".to_owned(),
         By::Failsafe { .. } => "Failsafe".to_owned(),
         By::NoEndpoint { .. } => "NoEndpoint".to_owned(),
+        By::OwnNode { .. } | By::EndpointToHost { .. } => "Host".to_owned(),
     };
     *seen.entry(what).or_default() += 1;
 }

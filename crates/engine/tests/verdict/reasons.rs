@@ -140,28 +140,57 @@ fn selectors_name_the_term_that_fails_and_the_label() {
     check(
         &json!({"source": {"selector": "has(app) && app == 'admin'"}}),
         &query(),
-        r#"source shop/web: term app == "admin" is false: label app is "web""#,
+        r#"label app of source shop/web is "web", not "admin""#,
     );
     check(
         &json!({"source": {"selector": "has(role)"}}),
         &query(),
-        "source shop/web: term has(role) is false: label role is absent",
+        "source shop/web has no label role",
     );
     check(
         &json!({"source": {"selector": "app == 'web'", "namespaceSelector": "env == 'test'"}}),
         &query(),
-        r#"source shop/web: term pcns.env == "test" is false: label pcns.env is "prod""#,
+        r#"label env of namespace shop of source shop/web is "prod", not "test""#,
     );
     check(
         &json!({"source": {"namespaceSelector": "global()"}}),
         &query(),
-        "source shop/web: term !has(projectcalico.org/namespace) is false: \
-         label projectcalico.org/namespace is \"shop\"",
+        "it is for what is not in a namespace, and source shop/web is in namespace shop",
     );
     check(
         &json!({"source": {"serviceAccounts": {"names": ["cook"]}}}),
         &query(),
-        r#"source shop/web: term projectcalico.org/serviceaccount in {"cook"} is false: label projectcalico.org/serviceaccount is "web-account""#,
+        "it is for service account cook, and of source shop/web it is web-account",
+    );
+}
+
+#[test]
+fn service_accounts_and_namespaces_are_called_so() {
+    check(
+        &json!({"source": {"serviceAccounts": {"selector": "role == 'cook'"}}}),
+        &query(),
+        r#"service account web-account of source shop/web has no label role, which must be "cook""#,
+    );
+    check(
+        &json!({"source": {"namespaceSelector": "has(team)"}}),
+        &query(),
+        "namespace shop of source shop/web has no label team",
+    );
+    check_in(
+        "NetworkPolicy",
+        &json!({"namespace": "shop", "name": "only"}),
+        "ingress",
+        &json!({"source": {"selector": "all()"}}),
+        &Flow {
+            source: host(),
+            ..query()
+        },
+        "it is for pods of namespace shop, and source host/n1-eth0 is in no namespace",
+    );
+    check(
+        &json!({"source": {"selector": "app == 'a' || has(b)", "namespaceSelector": "all()"}}),
+        &query(),
+        r#"source shop/web is not what it is for: (app == "a" or label b)"#,
     );
 }
 
@@ -176,7 +205,7 @@ fn excluded_selectors() {
     check(
         &json!({"source": {"selector": "all()", "notSelector": "app == 'web'"}}),
         &query(),
-        r#"source shop/web: term !app == "web" is false: label app is "web""#,
+        r#"label app of source shop/web is "web", which it excludes"#,
     );
 }
 
@@ -189,7 +218,7 @@ fn what_is_no_endpoint_is_named_by_its_address() {
     check(
         &json!({"source": {"selector": "app == 'web'"}}),
         &from_partner,
-        "source 203.0.113.9 is no endpoint or network set that matches `app == \"web\"`",
+        "it is for endpoints with app == \"web\", and source 203.0.113.9 is none of them, nor in a network set",
     );
     check(
         &json!({"source": {"notSelector": "role == 'partner'"}}),
@@ -203,7 +232,7 @@ fn what_is_no_endpoint_is_named_by_its_address() {
     check(
         &json!({"source": {"selector": "rack == '8'"}}),
         &from_host,
-        r#"source host/n1-eth0: term rack == "8" is false: label rack is "7""#,
+        r#"label rack of source host/n1-eth0 is "7", not "8""#,
     );
 }
 
@@ -248,7 +277,7 @@ fn ports() {
     check(
         &tcp(json!({"selector": "app == 'web'", "ports": ["sql"]})),
         &query(),
-        r#"destination shop/db: term app == "web" is false: label app is "db""#,
+        r#"label app of destination shop/db is "db", not "web""#,
     );
 }
 
@@ -297,7 +326,7 @@ fn a_policy_of_a_namespace_sees_only_that_namespace() {
         "ingress",
         &json!({"source": {"selector": "role == 'partner'"}}),
         &from_partner,
-        "source 203.0.113.9 is no endpoint or network set that matches \
-         `(projectcalico.org/namespace == \"shop\" && role == \"partner\")`",
+        "it is for endpoints with role == \"partner\" of namespace shop, and source 203.0.113.9 is none of them, \
+         nor in a network set",
     );
 }

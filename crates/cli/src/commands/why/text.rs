@@ -237,6 +237,7 @@ fn write_rules(rules: &[RuleStep], indent: &str, out: &mut impl Write) -> Result
         action,
         matched,
         reason,
+        ..
     } in rules
     {
         if *matched {
