@@ -15,6 +15,9 @@ pub(crate) use many::read_many;
 /// Largest file that is read; a mistake such as `-f /dev/zero` must not fill the memory.
 const MAX_FILE: u64 = 256 << 20;
 
+/// What standard input is called in messages.
+pub(crate) const STDIN: &str = "stdin";
+
 /// One resource as it stands in a file.
 #[derive(Debug)]
 pub(crate) struct Document {
@@ -56,7 +59,7 @@ fn each_text(
                 .take(MAX_FILE)
                 .read_to_string(&mut text)
                 .context("cannot read standard input")?;
-            take("stdin", &text)?;
+            take(STDIN, &text)?;
             continue;
         }
         for file in files(path, recursive)? {

@@ -10,7 +10,7 @@ use super::{Error, root_of_kind, syntax};
 use crate::schema::{Node, Shape};
 
 /// A node of a document.
-enum Tree {
+pub(super) enum Tree {
     Null,
     Bool(bool),
     Number(Number),

@@ -10,10 +10,15 @@ mod kernels;
 mod listing;
 mod load;
 mod made_up;
+mod meaning;
 mod near;
 mod object;
 mod party;
 mod recording;
+mod reply;
+mod route;
+mod services;
+mod sources;
 mod suggest;
 mod text;
 pub(super) mod updates;
@@ -51,7 +56,7 @@ pub(super) async fn run(args: &Why, global: &Global) -> Result<ExitCode> {
     let (world, count) = if args.filename.is_empty() {
         load::from_datastore(global, recording).await?
     } else {
-        load::from_files(&args.filename, args.recursive, args.verbose, recording)?
+        load::from_files(args, recording)?
     };
     if args.verbose {
         let seconds = start.elapsed().as_secs_f64();
@@ -96,31 +101,28 @@ fn write_answer(args: &Why, world: &World, out: &mut impl Write) -> Result<ExitC
         return answer_batch(args, file, world, out);
     }
     let question = Question::from_args(args)?;
-    let flow = question.flow(&world.directory)?;
     let kernels = world.kernels();
-    let verdict = world.engine.judge_with(&kernels).verdict(&flow);
+    let mut judge = world.engine.judge_with(&kernels);
+    let reply = question.ask(&world.directory, &mut judge)?;
+    let told = text::Told::new(&question, &reply);
     match args.output {
-        WhyOutput::Text => text::write(&question, &flow, &verdict, out)?,
         WhyOutput::Json => {
-            serde_json::to_writer(&mut *out, &verdict)?;
+            serde_json::to_writer(&mut *out, &reply.form())?;
             writeln!(out)?;
         }
+        WhyOutput::Text if args.short => told.write_line(out)?,
+        WhyOutput::Text => {
+            let told = told.with_sources(&world.sources);
+            told.explaining(args.explain).write(out)?;
+        }
     }
-    if flow::has_authentication_header(&flow) {
-        writeln!(
-            anstream::stderr(),
-            "note: {}",
-            kernels.about_header(&verdict)
-        )?;
+    let mut judged = reply.judged().iter();
+    let with_header = judged.find(|one| flow::has_authentication_header(&one.connection.flow));
+    if let Some(judged) = with_header {
+        let about = kernels.about_header(&judged.verdict);
+        writeln!(anstream::stderr(), "note: {about}")?;
     }
-    if let Some(service) = world.directory.service_at(flow.destination.address) {
-        writeln!(
-            anstream::stderr(),
-            "note: {} is an address of service {service}; policy sees the pod that the service picks, so ask for that",
-            flow.destination.address
-        )?;
-    }
-    Ok(match verdict.verdict {
+    Ok(match reply.outcome() {
         Outcome::Allow => ExitCode::SUCCESS,
         Outcome::Deny => ExitCode::from(DENIED),
     })

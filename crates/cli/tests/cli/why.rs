@@ -11,6 +11,7 @@ mod names;
 mod output;
 mod recipes;
 mod recording;
+mod services;
 
 use serde_json::Value;
 

@@ -104,7 +104,8 @@ impl Case {
             to: gate(&self.to),
             all_interfaces: hosts.any.clone(),
             source: None,
-            translated: None,
+            arrives_for: None,
+            translates: false,
         }
     }
 

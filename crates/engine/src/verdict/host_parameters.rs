@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::str::FromStr;
 
 use ipnet::IpNet;
 use serde::Serialize;
@@ -52,18 +53,27 @@ impl fmt::Display for EndpointToHost {
     }
 }
 
+impl FromStr for EndpointToHost {
+    type Err = ();
+
+    /// As configurations have it, in any case of letters.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match &*text.to_ascii_lowercase() {
+            "drop" => Ok(Self::Drop),
+            "return" => Ok(Self::Return),
+            "accept" => Ok(Self::Accept),
+            _ => Err(()),
+        }
+    }
+}
+
 impl HostParameters {
     pub(crate) fn update(&mut self, name: &str, configuration: Option<&Configuration>) {
         let get = |key| configuration.and_then(|c| c.parameters.get(key));
         let parameters = Parameters {
             inbound: get(INBOUND).cloned(),
             outbound: get(OUTBOUND).cloned(),
-            to_host: get(TO_HOST).and_then(|text| match &*text.to_ascii_lowercase() {
-                "drop" => Some(EndpointToHost::Drop),
-                "return" => Some(EndpointToHost::Return),
-                "accept" => Some(EndpointToHost::Accept),
-                _ => None,
-            }),
+            to_host: get(TO_HOST).and_then(|text| text.parse().ok()),
         };
         if parameters == Parameters::default() {
             self.by_name.remove(name);

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use tortie_api::names::PolicyId;
 
-use super::EndpointKey;
+use super::{EndpointKey, EndpointToHost};
 use crate::message::{Policy, Profile};
 
 /// What is known of the kernels that enforce policy.
@@ -25,6 +25,12 @@ pub trait Kernel {
         endpoint: &EndpointKey,
         interface: &str,
     ) -> Option<Denial>;
+
+    /// What a node does with packets from its workloads to itself, if that is known better than from the datastore.
+    fn endpoint_to_host(&self, node: &str) -> Option<EndpointToHost> {
+        let _ = node;
+        None
+    }
 
     /// Whether rules cannot be compared with what comes behind an authentication header of IPv6, on a node.
     fn hides_behind_header(&self, node: &str) -> bool;

@@ -26,8 +26,10 @@ pub struct Hop {
     pub all_interfaces: Option<EndpointKey>,
     /// Its source as this node sees it, where a node before it has translated that.
     pub source: Option<End>,
-    /// Its destination when it comes in, if this node translates that.
-    pub translated: Option<Translated>,
+    /// Its destination when it comes in, where that is translated here or later.
+    pub arrives_for: Option<Translated>,
+    /// Whether it is translated here.
+    pub translates: bool,
 }
 
 /// Where a packet comes into a node, or leaves it.
@@ -63,12 +65,6 @@ pub struct Stage {
     pub side: Side,
 }
 
-/// What was decided before it was clear where a packet goes.
-enum Early {
-    Undecided,
-    Decided(Side),
-}
-
 impl Judge<'_> {
     /// Whether a packet gets through all of these nodes, and why. Without nodes, the endpoints at both ends are asked.
     pub fn pass(&mut self, flow: &Flow, hops: &[Hop]) -> Verdict {
@@ -82,6 +78,9 @@ impl Judge<'_> {
             let mut flow = flow.clone();
             if let Some(source) = &hop.source {
                 flow.source.clone_from(source);
+            }
+            if let Some(original) = hop.arrives_for.filter(|_| !hop.translates) {
+                original.put_into(&mut flow);
             }
             let passed = Passing {
                 judge: self,
@@ -103,6 +102,16 @@ impl Judge<'_> {
             ingress.unwrap_or_else(open),
             on_the_way,
         )
+    }
+}
+
+impl Translated {
+    fn put_into(self, flow: &mut Flow) {
+        flow.destination = End {
+            address: self.address,
+            endpoint: None,
+        };
+        flow.destination_port = self.port;
     }
 }
 
@@ -140,7 +149,7 @@ impl Passing<'_, '_> {
     /// What is said to a packet that leaves its source here, and to one that reaches its destination here.
     fn ask(mut self) -> (Option<Side>, Option<Side>) {
         if self.hop.from == Gate::Host {
-            return self.from_host();
+            return self.sent_by_host();
         }
         let early = self.before_routing();
         match (&self.hop.from, &self.hop.to) {
@@ -150,17 +159,15 @@ impl Passing<'_, '_> {
                 (Some(out), Some(self.endpoint_to_host()))
             }
             (from, Gate::Host) => {
-                let side = match early {
-                    Early::Decided(side) => side,
-                    Early::Undecided => self.side(self.hop.host_endpoint(from), Direction::Ingress),
-                };
+                let side = early
+                    .unwrap_or_else(|| self.side(self.hop.host_endpoint(from), Direction::Ingress));
                 (None, Some(side))
             }
             (from, to) => self.forwarded(from, to, early),
         }
     }
 
-    fn from_host(&mut self) -> (Option<Side>, Option<Side>) {
+    fn sent_by_host(&mut self) -> (Option<Side>, Option<Side>) {
         let hop = self.hop;
         match &hop.to {
             Gate::Workload(workload) => {
@@ -185,8 +192,13 @@ impl Passing<'_, '_> {
         }
     }
 
-    fn forwarded(&mut self, from: &Gate, to: &Gate, early: Early) -> (Option<Side>, Option<Side>) {
-        let is_undecided = matches!(early, Early::Undecided);
+    fn forwarded(
+        &mut self,
+        from: &Gate,
+        to: &Gate,
+        early: Option<Side>,
+    ) -> (Option<Side>, Option<Side>) {
+        let is_undecided = early.is_none();
         self.note_early(early);
         if is_undecided {
             self.forward(from, Direction::Ingress);
@@ -201,8 +213,9 @@ impl Passing<'_, '_> {
         (out, into)
     }
 
-    /// Policies before connection tracking are for one interface; those before NAT may be for all.
-    fn before_routing(&mut self) -> Early {
+    /// What is decided before it is clear where the packet goes. Policies before connection tracking are for one interface;
+    /// those before NAT may be for all.
+    fn before_routing(&mut self) -> Option<Side> {
         let hop = self.hop;
         let own = match &hop.from {
             Gate::Interface(own) => own.as_ref(),
@@ -214,25 +227,21 @@ impl Passing<'_, '_> {
             .flatten()
             .find(|key| self.judge.has_pre_dnat(key));
         let mut flow = self.flow.clone();
-        if let Some(original) = hop.translated {
-            flow.destination = End {
-                address: original.address,
-                endpoint: None,
-            };
-            flow.destination_port = original.port;
+        if let Some(original) = hop.arrives_for {
+            original.put_into(&mut flow);
         }
         for (key, point) in [(own, Point::Untracked), (before_nat, Point::PreDnat)] {
             let Some(key) = key else { continue };
             let decided = self.judge.side_at(&flow, key, Direction::Ingress, point);
-            if let Some(side) = decided {
-                return Early::Decided(side);
+            if decided.is_some() {
+                return decided;
             }
         }
-        Early::Undecided
+        None
     }
 
-    fn note_early(&mut self, early: Early) {
-        if let Early::Decided(side) = early {
+    fn note_early(&mut self, early: Option<Side>) {
+        if let Some(side) = early {
             self.note(side, true);
         }
     }
@@ -260,7 +269,14 @@ impl Passing<'_, '_> {
 
     fn endpoint_to_host(&self) -> Side {
         let node = &self.hop.node;
-        let (setting, is_set) = self.judge.engine.host_parameters.endpoint_to_host(node);
+        let known = self
+            .judge
+            .kernel
+            .and_then(|kernel| kernel.endpoint_to_host(node));
+        let (setting, is_set) = match known {
+            Some(setting) => (setting, true),
+            None => self.judge.engine.host_parameters.endpoint_to_host(node),
+        };
         Side::unasked(By::EndpointToHost {
             node: node.clone(),
             setting,

@@ -131,10 +131,8 @@ fn of_label(subject: &str, label: &str, expr: Expr<'_>, value: Option<&str>) -> 
 
 /// Whom a selector means, such as `pods with app == "web" in namespace shop`.
 pub(super) fn meant(expr: Expr<'_>) -> String {
-    let operands: Vec<Expr<'_>> = match expr.node() {
-        Node::And(operands) => operands.collect(),
-        _ => vec![expr],
-    };
+    let mut operands = Vec::new();
+    flatten(expr, &mut operands);
     let mut noun = "endpoints";
     let (mut conditions, mut places) = (Vec::new(), Vec::new());
     for operand in operands {
@@ -154,6 +152,14 @@ pub(super) fn meant(expr: Expr<'_>) -> String {
         let _ = write!(text, " {place}");
     }
     text
+}
+
+/// All that must hold at once.
+fn flatten<'a>(expr: Expr<'a>, operands: &mut Vec<Expr<'a>>) {
+    match expr.node() {
+        Node::And(parts) => parts.for_each(|part| flatten(part, operands)),
+        _ => operands.push(expr),
+    }
 }
 
 /// A condition.

@@ -4,10 +4,11 @@ use std::io::Write;
 
 use anyhow::Result;
 use serde_json::{Map, Value};
-use tortie_engine::verdict::{Flow, Verdict};
+use tortie_engine::verdict::Verdict;
 use tortie_store::Client;
 
 use super::flow::Question;
+use super::reply::Reply;
 use super::world::World;
 use super::{load, text};
 
@@ -19,7 +20,7 @@ pub(in crate::commands) struct Answers {
 /// The answer to one question.
 pub(in crate::commands) struct Answer {
     question: Question,
-    flow: Flow,
+    reply: Reply,
     /// What the engine says.
     pub(in crate::commands) verdict: Verdict,
 }
@@ -35,13 +36,16 @@ impl Answers {
     /// Answers a question with the fields that lines of `--batch` have.
     pub(in crate::commands) fn ask(&self, fields: &Map<String, Value>) -> Result<Answer> {
         let question = Question::from_json(fields)?;
-        let flow = question.flow(&self.world.directory)?;
         let kernels = self.world.kernels();
-        let verdict = self.world.engine.judge_with(&kernels).verdict(&flow);
+        let mut judge = self.world.engine.judge_with(&kernels);
+        let reply = question.ask(&self.world.directory, &mut judge)?;
+        let Some(foremost) = reply.foremost() else {
+            anyhow::bail!("nothing is behind `{}`", question.to);
+        };
         Ok(Answer {
+            verdict: foremost.verdict.clone(),
             question,
-            flow,
-            verdict,
+            reply,
         })
     }
 }
@@ -49,7 +53,7 @@ impl Answers {
 impl Answer {
     /// Writes what `tortie why` prints.
     pub(in crate::commands) fn write(&self, out: &mut impl Write) -> Result<()> {
-        text::write(&self.question, &self.flow, &self.verdict, out)
+        text::Told::new(&self.question, &self.reply).write(out)
     }
 
     /// Writes it as one line.

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tortie_engine::verdict::{Judge, Verdict};
+use tortie_engine::verdict::Judge;
 
 use super::flow::Question;
+use super::reply::{Form, Reply};
 use super::text;
 use super::world::World;
 use crate::args::WhyOutput;
@@ -27,7 +28,7 @@ struct Answer<'a> {
     from: &'a str,
     to: &'a str,
     #[serde(flatten)]
-    verdict: &'a Verdict,
+    form: Form<'a>,
 }
 
 /// An error as JSON.
@@ -72,11 +73,11 @@ pub(super) fn run(
         let given = |field| fields.ok().and_then(|fields| fields.get(field));
         summary.errors += u32::from(answer.is_err());
         match (output, answer) {
-            (WhyOutput::Json, Ok((question, verdict))) => {
+            (WhyOutput::Json, Ok((question, reply))) => {
                 let answer = Answer {
                     from: &question.from,
                     to: &question.to,
-                    verdict: &verdict,
+                    form: reply.form(),
                 };
                 serde_json::to_writer(&mut *out, &answer)?;
                 writeln!(out)?;
@@ -90,8 +91,8 @@ pub(super) fn run(
                 serde_json::to_writer(&mut *out, &failure)?;
                 writeln!(out)?;
             }
-            (WhyOutput::Text, Ok((question, verdict))) => {
-                text::write_line(&question, &verdict, out)?;
+            (WhyOutput::Text, Ok((question, reply))) => {
+                text::Told::new(&question, &reply).write_line(out)?;
             }
             (WhyOutput::Text, Err(error)) => {
                 text::write_error(number, given("from"), given("to"), &error, out)?;
@@ -107,8 +108,8 @@ fn ask(
     world: &World,
     judge: &mut Judge<'_>,
     fields: &Map<String, Value>,
-) -> Result<(Question, Verdict)> {
+) -> Result<(Question, Reply)> {
     let question = Question::from_json(fields)?;
-    let flow = question.flow(&world.directory)?;
-    Ok((question, judge.verdict(&flow)))
+    let reply = question.ask(&world.directory, judge)?;
+    Ok((question, reply))
 }

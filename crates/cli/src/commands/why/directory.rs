@@ -6,24 +6,37 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tortie_engine::Update;
 use tortie_engine::input::{
-    HostEndpoint, HostEndpointKey, Node, NodeAddressKind, PolicyId, Service, WorkloadEndpoint,
-    WorkloadEndpointKey,
+    EndpointPort, HostEndpoint, HostEndpointKey, IpPool, Labels, Node, NodeAddressKind, PolicyId,
+    WorkloadEndpoint, WorkloadEndpointKey,
 };
 
 use super::made_up::MadeUp;
+use super::services::{Candidate, Service, ServiceNotes};
 use super::suggest::Names;
 
 /// What the updates said, so far.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    workloads: HashMap<WorkloadEndpointKey, Vec<IpAddr>>,
+    workloads: HashMap<WorkloadEndpointKey, NotedWorkload>,
     hosts: HashMap<String, Host>,
     /// Pods in the network of their host, by `namespace/name`, with the node.
     host_pods: HashMap<String, String>,
     policies: HashSet<PolicyId>,
-    services: HashMap<IpAddr, String>,
+    pools: Vec<(IpNet, IpPool)>,
+    pub(super) services: ServiceNotes,
+    /// Whether labels of workloads are kept, for services that have no endpoint slices.
+    pub(super) keeps_labels: bool,
+}
+
+#[derive(Debug, Default)]
+struct NotedWorkload {
+    addresses: Vec<IpAddr>,
+    ports: Vec<EndpointPort>,
+    labels: Labels,
 }
 
 /// Who is who.
@@ -38,7 +51,8 @@ pub(super) struct Directory {
     pub(super) host_pods: HashMap<String, String>,
     pub(super) policies: HashSet<PolicyId>,
     by_address: HashMap<IpAddr, Vec<Owner>>,
-    services: HashMap<IpAddr, String>,
+    pub(super) pools: Vec<(IpNet, IpPool)>,
+    pub(super) services: Vec<Service>,
     /// Made only for the first error that makes suggestions.
     pub(super) names: OnceCell<Names>,
 }
@@ -49,6 +63,8 @@ pub(super) struct Workload {
     pub(super) key: WorkloadEndpointKey,
     /// Its addresses; none if it is not running.
     pub(super) addresses: Vec<IpAddr>,
+    /// Its ports with names.
+    pub(super) ports: Vec<EndpointPort>,
 }
 
 /// A node.
@@ -57,6 +73,8 @@ pub(super) struct Host {
     pub(super) name: String,
     /// Its addresses, the most usual first.
     pub(super) addresses: Vec<IpAddr>,
+    /// The networks of its own addresses.
+    pub(super) subnets: Vec<IpNet>,
     pub(super) endpoints: Vec<HostInterface>,
 }
 
@@ -66,6 +84,8 @@ pub(super) struct HostInterface {
     pub(super) key: HostEndpointKey,
     pub(super) is_all_interfaces: bool,
     pub(super) expected: Vec<IpAddr>,
+    /// Its ports with names.
+    pub(super) ports: Vec<EndpointPort>,
 }
 
 /// Who has an address.
@@ -84,24 +104,29 @@ impl Notes {
     pub(super) fn note(&mut self, update: &Update) {
         match update {
             Update::WorkloadEndpoint(key, endpoint) => {
-                let addresses = endpoint.as_deref().map(addresses_of).unwrap_or_default();
-                self.workloads.insert(key.clone(), addresses);
+                let noted = endpoint.as_deref().map(|endpoint| NotedWorkload {
+                    addresses: addresses_of(endpoint),
+                    ports: endpoint.ports.clone(),
+                    labels: if self.keeps_labels {
+                        endpoint.labels.clone()
+                    } else {
+                        Labels::new()
+                    },
+                });
+                self.workloads
+                    .insert(key.clone(), noted.unwrap_or_default());
             }
             Update::HostEndpoint(key, Some(endpoint)) => self.host_endpoint(key, endpoint),
             Update::Node(name, Some(node)) => {
                 for address in node_addresses(node) {
                     self.host_address(name, address);
                 }
-                self.host(name);
+                let subnets = [node.bgp_ipv4, node.bgp_ipv6];
+                self.host(name).subnets = subnets.into_iter().flatten().collect();
             }
+            Update::IpPool(net, Some(pool)) => self.pools.push((*net, pool.clone())),
             Update::Policy(id, Some(_)) => {
                 self.policies.insert(id.clone());
-            }
-            Update::Service(name, Some(service)) => {
-                let service_name = format!("{}/{}", name.namespace, name.name);
-                for address in service_addresses(service) {
-                    self.services.insert(address, service_name.clone());
-                }
             }
             _ => {}
         }
@@ -136,7 +161,23 @@ impl Notes {
             key: key.clone(),
             is_all_interfaces: endpoint.interface == "*",
             expected: endpoint.expected_ips.clone(),
+            ports: endpoint.ports.clone(),
         });
+    }
+
+    /// The endpoint slices that a cluster would make for services that have none.
+    pub(super) fn missing_slices(&self) -> Vec<EndpointSlice> {
+        let mut pods: Vec<(&WorkloadEndpointKey, &NotedWorkload)> = self.workloads.iter().collect();
+        pods.sort_unstable_by_key(|(key, _)| *key);
+        let pods = pods.into_iter().filter_map(|(key, noted)| {
+            Some(Candidate {
+                namespace: key.workload.split_once('/')?.0,
+                labels: &noted.labels,
+                addresses: &noted.addresses,
+                ports: &noted.ports,
+            })
+        });
+        self.services.missing_slices(&pods.collect::<Vec<_>>())
     }
 
     fn host(&mut self, node: &str) -> &mut Host {
@@ -167,7 +208,11 @@ impl Notes {
         };
         let workloads = self.workloads.into_iter();
         let mut workloads: Vec<Workload> = workloads
-            .map(|(key, addresses)| Workload { key, addresses })
+            .map(|(key, noted)| Workload {
+                key,
+                addresses: noted.addresses,
+                ports: noted.ports,
+            })
             .collect();
         workloads.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::with_capacity(workloads.len());
@@ -208,7 +253,8 @@ impl Notes {
             host_pods: self.host_pods,
             policies: self.policies,
             by_address,
-            services: self.services,
+            pools: self.pools,
+            services: self.services.close(),
             names: OnceCell::new(),
         }
     }
@@ -223,8 +269,14 @@ impl Directory {
     }
 
     /// The service that has an address of its own.
-    pub(super) fn service_at(&self, address: IpAddr) -> Option<&str> {
-        self.services.get(&address).map(String::as_str)
+    pub(super) fn service_at(&self, address: IpAddr) -> Option<&Service> {
+        let mut services = self.services.iter();
+        services.find(|service| service.addresses.contains(&address))
+    }
+
+    /// A service by `namespace/name`.
+    pub(super) fn service(&self, name: &str) -> Option<&Service> {
+        self.services.iter().find(|service| service.name == name)
     }
 }
 
@@ -258,13 +310,4 @@ fn node_addresses(node: &Node) -> Vec<IpAddr> {
     ]));
     addresses.extend(tunnels.iter().flatten());
     addresses
-}
-
-fn service_addresses(service: &Service) -> impl Iterator<Item = IpAddr> + '_ {
-    let texts = service
-        .cluster_ips
-        .iter()
-        .chain(&service.external_ips)
-        .chain(&service.load_balancer_ingress_ips);
-    texts.filter_map(|text| tortie_api::net::parse_ip(text))
 }

@@ -1,6 +1,6 @@
-//! Questions about connections, and the flows that they mean.
+//! Questions about connections, as they are asked.
 
-use std::net::IpAddr;
+use std::fmt;
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
@@ -9,9 +9,7 @@ use tortie_engine::input::Icmp;
 use tortie_engine::message::AUTHENTICATION_HEADER;
 use tortie_engine::verdict::Flow;
 
-use super::directory::Directory;
 use super::near::{did_you_mean, nearest};
-use super::party::Party;
 use crate::args::{IpVersion, Why};
 
 /// A question about a connection, as it was asked.
@@ -20,11 +18,27 @@ pub(super) struct Question {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) protocol: Option<Protocol>,
-    pub(super) port: Option<u16>,
-    source_port: Option<u16>,
-    icmp_type: Option<u8>,
+    pub(super) port: Option<Port>,
+    pub(super) source_port: Option<u16>,
+    pub(super) icmp_type: Option<u8>,
     icmp_code: Option<u8>,
-    ip_version: Option<IpVersion>,
+    pub(super) ip_version: Option<IpVersion>,
+}
+
+/// A port that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Port {
+    Number(u16),
+    Name(String),
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Name(name) => name.fmt(f),
+        }
+    }
 }
 
 /// The fields of a question in a batch.
@@ -60,7 +74,7 @@ impl Question {
             from: from.clone(),
             to: to.clone(),
             protocol: args.protocol.as_deref().map(protocol).transpose()?,
-            port: args.port,
+            port: args.port.as_deref().map(port).transpose()?,
             source_port: args.src_port,
             icmp_type: args.icmp_type,
             icmp_code: args.icmp_code,
@@ -89,7 +103,7 @@ impl Question {
                 _ => bail!("`{field}` is {value}, which must be a number from {first} to {last}"),
             },
         };
-        let port = |field| -> Result<Option<u16>> {
+        let number_of_port = |field| -> Result<Option<u16>> {
             let port = number(field, 1, u64::from(u16::MAX))?;
             Ok(port.and_then(|port| u16::try_from(port).ok()))
         };
@@ -105,8 +119,11 @@ impl Question {
                 Some(Value::String(text)) => Some(protocol(text)?),
                 Some(other) => Some(protocol(&other.to_string())?),
             },
-            port: port("port")?,
-            source_port: port("srcPort")?,
+            port: match present("port") {
+                Some(Value::String(text)) => Some(port(text)?),
+                _ => number_of_port("port")?.map(Port::Number),
+            },
+            source_port: number_of_port("srcPort")?,
             icmp_type: byte("icmpType")?,
             icmp_code: byte("icmpCode")?,
             ip_version: match present("ipVersion") {
@@ -118,27 +135,13 @@ impl Question {
         })
     }
 
-    /// The flow that it asks for.
-    pub(super) fn flow(&self, directory: &Directory) -> Result<Flow> {
-        self.check_ports()?;
-        let (from, to) = (directory.find(&self.from)?, directory.find(&self.to)?);
-        let (source, destination) = self.addresses(&from, &to)?;
-        let (protocol, icmp) = self.icmp(source.is_ipv4())?;
-        Ok(Flow {
-            source: from.end(source)?,
-            destination: to.end(destination)?,
-            protocol,
-            source_port: self.source_port,
-            destination_port: self.port,
-            icmp,
-        })
-    }
-
-    fn check_ports(&self) -> Result<()> {
-        let Some(port) = self.port.or(self.source_port) else {
+    /// Refuses ports where the protocol has none, or is not known.
+    pub(super) fn check_ports(&self, protocol: Option<&Protocol>) -> Result<()> {
+        let source = self.source_port.map(Port::Number);
+        let Some(port) = self.port.clone().or(source) else {
             return Ok(());
         };
-        match &self.protocol {
+        match protocol {
             None => {
                 bail!("port {port} needs a protocol; did you mean protocol `TCP`, `UDP` or `SCTP`?")
             }
@@ -152,12 +155,13 @@ impl Question {
     }
 
     /// The protocol and the ICMP message; the type of a message implies its protocol.
-    fn icmp(&self, is_ipv4: bool) -> Result<(Option<Protocol>, Option<Icmp>)> {
+    pub(super) fn icmp(&self, is_ipv4: bool) -> Result<(Option<Protocol>, Option<Icmp>)> {
         let Some(kind) = self.icmp_type else {
             if let Some(code) = self.icmp_code {
                 bail!("ICMP code {code} needs an ICMP type");
             }
-            return Ok((self.protocol.clone(), None));
+            let protocol = self.protocol.clone();
+            return Ok((protocol.map(|protocol| of_version(protocol, is_ipv4)), None));
         };
         let icmp = Icmp {
             r#type: kind,
@@ -166,7 +170,9 @@ impl Question {
         let protocol = match &self.protocol {
             None if is_ipv4 => Protocol::Icmp,
             None => Protocol::Icmpv6,
-            Some(protocol) if protocol.is_icmp() || protocol.is_icmpv6() => protocol.clone(),
+            Some(protocol) if protocol.is_icmp() || protocol.is_icmpv6() => {
+                of_version(protocol.clone(), is_ipv4)
+            }
             Some(protocol) => {
                 bail!(
                     "protocol {protocol} has no ICMP type, and type {kind} was asked for; did you mean protocol `ICMP` or `ICMPv6`?"
@@ -176,41 +182,44 @@ impl Question {
         Ok((Some(protocol), Some(icmp)))
     }
 
-    /// The addresses of the packet: IPv4 if both sides have it, unless the question says otherwise.
-    fn addresses(&self, from: &Party<'_>, to: &Party<'_>) -> Result<(IpAddr, IpAddr)> {
-        let versions: &[bool] = match self.ip_version {
-            None => &[true, false],
-            Some(IpVersion::V4) => &[true],
-            Some(IpVersion::V6) => &[false],
-        };
-        let both = |is_ipv4: &bool| from.address(*is_ipv4).zip(to.address(*is_ipv4));
-        if let Some(found) = versions.iter().find_map(both) {
-            return Ok(found);
-        }
-        for (asked, party) in [(&self.from, from), (&self.to, to)] {
-            if versions
-                .iter()
-                .all(|is_ipv4| party.address(*is_ipv4).is_none())
-            {
-                let version = match self.ip_version {
-                    None => "address",
-                    Some(IpVersion::V4) => "IPv4 address",
-                    Some(IpVersion::V6) => "IPv6 address",
-                };
-                bail!("`{asked}` has no {version}");
+    /// The versions of IP that packets may have, those first that are meant unless the question says otherwise.
+    pub(super) fn versions(&self) -> Result<&'static [IpVersion]> {
+        let is_icmpv6 = self.protocol.as_ref().is_some_and(Protocol::is_icmpv6);
+        match self.ip_version {
+            Some(IpVersion::V4) if is_icmpv6 => {
+                bail!(
+                    "ICMPv6 is a protocol of IPv6, and IP version 4 was asked for; did you mean protocol `ICMP`?"
+                )
             }
+            Some(IpVersion::V4) => Ok(&[IpVersion::V4]),
+            Some(IpVersion::V6) => Ok(&[IpVersion::V6]),
+            None if is_icmpv6 => Ok(&[IpVersion::V6]),
+            None => Ok(&[IpVersion::V4, IpVersion::V6]),
         }
-        let only = |party: &Party<'_>| match party.address(true) {
-            Some(_) => "IPv4",
-            None => "IPv6",
-        };
-        bail!(
-            "`{}` has only {} and `{}` only {}, so no packet can go from one to the other",
-            self.from,
-            only(from),
-            self.to,
-            only(to)
-        )
+    }
+}
+
+/// ICMP of IPv6 is a protocol of its own.
+fn of_version(protocol: Protocol, is_ipv4: bool) -> Protocol {
+    if protocol.is_icmp() && !is_ipv4 {
+        Protocol::Icmpv6
+    } else {
+        protocol
+    }
+}
+
+/// Reads a port: a number, or the name that the destination gives it.
+fn port(text: &str) -> Result<Port> {
+    let is_name = !text.is_empty()
+        && text.len() <= 63
+        && text.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    match text.parse::<u16>() {
+        Ok(number) if number > 0 => Ok(Port::Number(number)),
+        Err(_) if is_name => Ok(Port::Name(text.to_owned())),
+        _ => bail!("port `{text}` must be a number from 1 to 65535, or the name of a port"),
     }
 }
 

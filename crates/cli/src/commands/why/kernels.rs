@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tortie_agent::config::{Config, IptablesBackend, NftablesMode};
-use tortie_agent::{NodeStatus, RefusedObject, rules_config};
+use tortie_agent::{NodeStatus, RefusedObject, Settings, rules_config};
 use tortie_api::names::PolicyId;
 use tortie_dataplane::Owner;
 use tortie_engine::Engine;
 use tortie_engine::message::{Encapsulation, Policy, Profile, Rule, SetId};
-use tortie_engine::verdict::{Denial, EndpointKey, Kernel, Place, Verdict};
+use tortie_engine::verdict::{Denial, EndpointKey, EndpointToHost, Kernel, Place, Verdict};
 use tortie_rules::{
     Chain, Dataplane, Direction, EndpointChain, IpVersion, Layouts, MAX_POLICY_RULES, Renderer,
     SetLayout, Table, behind_header_chain_name, endpoint_chain_name, policy_chain_name,
@@ -24,6 +24,8 @@ pub(super) struct Kernels<'a> {
     usual: Plane,
     /// The node whose agent answers on this machine.
     local: Option<(NodeStatus, Plane)>,
+    /// What that agent was started with.
+    settings: Option<Settings>,
 }
 
 /// Makes all chains of a policy or profile.
@@ -62,7 +64,14 @@ impl<'a> Kernels<'a> {
             engine,
             usual: Plane::new(config, kind, is_legacy),
             local,
+            settings: None,
         }
+    }
+
+    /// With what the agent of this machine was started with.
+    pub(super) fn with_settings(mut self, settings: Option<Settings>) -> Self {
+        self.settings = settings;
+        self
     }
 
     /// What is to be known about packets with an authentication header in IPv6.
@@ -183,6 +192,17 @@ impl Kernel for Kernels<'_> {
             // Its interface may be known to the agent alone.
             EndpointKey::Host(key) => refused.what == "HostEndpoint" && refused.name == key.name,
         })
+    }
+
+    fn endpoint_to_host(&self, node: &str) -> Option<EndpointToHost> {
+        let settings = self.settings.as_ref();
+        let settings = settings.filter(|settings| settings.node == node)?;
+        // Both count more than the datastore.
+        let sources = [&settings.environment, &settings.file].into_iter();
+        let mut set = sources.flatten();
+        let name = |key: &str| key.eq_ignore_ascii_case("DefaultEndpointToHostAction");
+        let (_, value) = set.find(|(key, _)| name(key))?;
+        value.parse().ok()
     }
 
     fn hides_behind_header(&self, node: &str) -> bool {

@@ -3,30 +3,32 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{Api, ListParams};
 use serde::de::DeserializeOwned;
 use tortie_api::Kind;
-use tortie_engine::convert;
 use tortie_store::{Client, List, Query};
 
 use super::object::{self, HostPod, host_addresses};
 use super::recording::Recording;
+use super::sources::Source;
 use super::world::{Builder, Listener, World};
-use crate::args::Global;
+use crate::args::{Global, Why};
 use crate::commands::report;
-use crate::config;
+use crate::commands::up::{API_SOCKET, client_through};
+use crate::config::{self, Backend, Connection};
 use crate::input;
 
 /// The kinds that have a part in policy.
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 14] = [
     Kind::FelixConfiguration,
     Kind::GlobalNetworkPolicy,
     Kind::GlobalNetworkSet,
     Kind::HostEndpoint,
+    Kind::IpPool,
     Kind::NetworkPolicy,
     Kind::NetworkSet,
     Kind::Node,
@@ -41,53 +43,86 @@ const KINDS: [Kind; 13] = [
 /// How many objects a cluster is asked for at once.
 const PAGE: u32 = 500;
 
-/// Makes a world of files. Objects with problems are named on stderr and count as absent.
-pub(super) fn from_files(
-    paths: &[PathBuf],
-    recursive: bool,
-    is_verbose: bool,
-    recording: Option<Recording>,
-) -> Result<(World, usize)> {
+/// Makes a world of files. Objects with problems are named on stderr; they are an error, or count as absent if that is
+/// wanted.
+pub(super) fn from_files(args: &Why, recording: Option<Recording>) -> Result<(World, usize)> {
     let mut builder = Builder::new(recording);
-    let count = files(paths, recursive, is_verbose, &mut builder)?;
+    let files = Files {
+        paths: &args.filename,
+        recursive: args.recursive,
+        is_verbose: args.verbose,
+        ignores_invalid: args.ignore_invalid,
+    };
+    let count = files.read(&mut builder)?;
     Ok((builder.build(true)?, count))
 }
 
-/// Takes the objects of files.
-pub(super) fn files(
-    paths: &[PathBuf],
-    recursive: bool,
-    is_verbose: bool,
-    builder: &mut Builder<impl Listener>,
-) -> Result<usize> {
-    let mut stderr = anstream::stderr();
-    let count = input::read_many(
-        paths,
-        recursive,
-        |value| object::read(&value),
-        |file, number, reading| {
-            // Nothing is left to do if stderr does not take a warning.
-            if !reading.problems.is_empty() {
-                let place = format!("warning: {file}: document {number}: {}", reading.name);
-                let lines = report::problem_lines(&place, &reading.problems);
-                let _ = writeln!(stderr, "{lines}");
-            }
-            let problems = reading.object.map(|object| builder.object(object));
-            for problem in problems.into_iter().flatten() {
-                let _ = writeln!(stderr, "warning: {file}: document {number}: {problem}");
-            }
-        },
-    )?;
-    builder.fill_in_profiles();
-    if let Some(unrelated) = builder.unrelated() {
-        writeln!(stderr, "warning: {unrelated}")?;
-    }
-    if is_verbose {
-        for line in builder.filled_in() {
-            writeln!(stderr, "note: {line}")?;
+/// Files that objects come from.
+pub(super) struct Files<'a> {
+    pub(super) paths: &'a [PathBuf],
+    pub(super) recursive: bool,
+    /// Whether it is told what was filled in.
+    pub(super) is_verbose: bool,
+    /// Whether objects with problems count as absent.
+    pub(super) ignores_invalid: bool,
+}
+
+impl Files<'_> {
+    /// Takes the objects.
+    pub(super) fn read(&self, builder: &mut Builder<impl Listener>) -> Result<usize> {
+        let mut stderr = anstream::stderr();
+        builder.expect_files();
+        let word = if self.ignores_invalid {
+            "warning"
+        } else {
+            "error"
+        };
+        let mut invalid = 0;
+        let count = input::read_many(
+            self.paths,
+            self.recursive,
+            |value| object::read(&value),
+            |file, number, reading| {
+                let place = format!("{word}: {file}: document {number}");
+                let mut is_invalid = !reading.problems.is_empty();
+                // Nothing is left to do if stderr does not take a warning.
+                if is_invalid {
+                    let place = format!("{place}: {}", reading.name);
+                    let lines = report::problem_lines(&place, &reading.problems);
+                    let _ = writeln!(stderr, "{lines}");
+                }
+                let source = Source {
+                    file: file.into(),
+                    number,
+                };
+                let problems = reading
+                    .object
+                    .map(|object| builder.object_of(object, source));
+                for problem in problems.into_iter().flatten() {
+                    is_invalid = true;
+                    let _ = writeln!(stderr, "{place}: {problem}");
+                }
+                invalid += usize::from(is_invalid);
+            },
+        )?;
+        if invalid > 0 && !self.ignores_invalid {
+            bail!(
+                "{invalid} of {count} objects cannot be used as they are written, so that an answer could be wrong; mend \
+                 them, or leave them out with --ignore-invalid"
+            );
         }
+        builder.fill_in_profiles();
+        builder.fill_in_slices();
+        if let Some(unrelated) = builder.unrelated() {
+            writeln!(stderr, "warning: {unrelated}")?;
+        }
+        if self.is_verbose {
+            for line in builder.filled_in() {
+                writeln!(stderr, "note: {line}")?;
+            }
+        }
+        Ok(count)
     }
-    Ok(count)
 }
 
 /// Makes a world of a datastore.
@@ -101,10 +136,19 @@ pub(super) async fn from_datastore(
     if let Some(cluster) = &connection.cluster {
         count += services(cluster, &mut builder).await?;
         count += host_pods(cluster, &mut builder).await?;
+    } else if let Some(server) = local_server(global, &connection) {
+        count += services(&server, &mut builder).await?;
     }
     let mut world = builder.build(false)?;
     world.ask_local_agent().await;
     Ok((world, count))
+}
+
+/// The API server of this machine's `tortie up`, where services are that the embedded datastore keeps as they are.
+fn local_server(global: &Global, connection: &Connection) -> Option<kube::Client> {
+    let is_embedded = matches!(connection.backend, Backend::Embedded);
+    let socket = config::data_folder(global).join(API_SOCKET);
+    (is_embedded && socket.exists()).then(|| client_through(&socket))
 }
 
 /// Makes a world of the resources of a datastore that is open already.
@@ -154,10 +198,10 @@ pub(super) async fn services(
     let slices: Vec<EndpointSlice> =
         or_warning(list(cluster, &all).await, "endpoint slices", effect)?;
     for service in &services {
-        builder.update(&convert::service(service));
+        builder.service(service);
     }
     for slice in &slices {
-        builder.update(&convert::endpoint_slice(slice));
+        builder.endpoint_slice(slice);
     }
     Ok(services.len() + slices.len())
 }

@@ -8,9 +8,10 @@ mod unknown_fields;
 
 use std::net::IpAddr;
 
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::Value;
 use tortie_api::{Kind, Path, Problems, Resource, WorkloadEndpoint};
-use tortie_engine::Update;
 
 use crate::input;
 
@@ -34,8 +35,10 @@ pub(super) enum Object {
     HostPod(HostPod),
     /// A resource.
     Resource(Resource),
-    /// An object that has no resource.
-    Update(Box<Update>),
+    /// A service.
+    Service(Box<Service>),
+    /// Part of what is behind a service.
+    EndpointSlice(Box<EndpointSlice>),
     /// Nothing: what it is, in words.
     Unrelated(String),
 }

@@ -4,10 +4,12 @@ use std::net::IpAddr;
 
 use anyhow::{Result, anyhow, bail};
 use tortie_api::net::parse_ip;
+use tortie_api::scalar::Protocol;
+use tortie_engine::input::EndpointPort;
 use tortie_engine::verdict::{End, EndpointKey};
 
 use super::directory::{Directory, Host, HostInterface, Owner, Workload};
-use super::near::{all_of, any_of};
+use super::near::{all_of, any_of, did_you_mean, nearest};
 
 /// What hosts start with.
 const HOST: &str = "host/";
@@ -15,13 +17,13 @@ const HOST: &str = "host/";
 /// One side of a connection, as it was asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Party<'d> {
-    who: Who<'d>,
+    pub(super) who: Who<'d>,
     /// The address, where that was asked for.
     address: Option<IpAddr>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Who<'d> {
+pub(super) enum Who<'d> {
     /// A workload with a network of its own.
     Workload(&'d Workload),
     /// A node.
@@ -176,11 +178,68 @@ impl Party<'_> {
     }
 }
 
+impl<'d> Party<'d> {
+    /// The number and protocol of a port with a name, as the endpoint calls it.
+    pub(super) fn named_port(
+        &self,
+        asked: &str,
+        name: &str,
+        protocol: Option<&Protocol>,
+    ) -> Result<(Protocol, u16)> {
+        let ports: &[EndpointPort] = match self.who {
+            Who::Workload(workload) => &workload.ports,
+            Who::HostInterface(_, interface) => &interface.ports,
+            Who::Host(_) | Who::Outside => &[],
+        };
+        let is_meant = |port: &&EndpointPort| {
+            port.name == name
+                && protocol.is_none_or(|wanted| wanted.number() == port.protocol.number())
+        };
+        let found: Vec<&EndpointPort> = ports.iter().filter(is_meant).collect();
+        match found[..] {
+            [port] => Ok((port.protocol.clone(), port.port)),
+            [] => {
+                let names = ports.iter().map(|port| &*port.name);
+                let near = nearest(name, names.clone());
+                let has = match names.collect::<Vec<_>>().join(", ") {
+                    all if all.is_empty() => "none with a name".to_owned(),
+                    all => all,
+                };
+                bail!(
+                    "`{asked}` has no port named `{name}`: it has {has}{}",
+                    did_you_mean(&near)
+                )
+            }
+            _ => bail!("`{asked}` has several ports named `{name}`; say which protocol is meant"),
+        }
+    }
+
+    /// What it is called in answers.
+    pub(super) fn name(&self) -> Option<String> {
+        match self.who {
+            Who::Workload(workload) => {
+                Some(EndpointKey::Workload(workload.key.clone()).to_string())
+            }
+            Who::Host(host) | Who::HostInterface(host, _) => Some(format!("{HOST}{}", host.name)),
+            Who::Outside => None,
+        }
+    }
+
+    /// The node that it is, or is on.
+    pub(super) fn node(&self) -> Option<&'d str> {
+        match self.who {
+            Who::Workload(workload) => Some(&workload.key.node),
+            Who::Host(host) | Who::HostInterface(host, _) => Some(&host.name),
+            Who::Outside => None,
+        }
+    }
+}
+
 // === impl Host ===
 
 impl Host {
     /// The host endpoint that packets to and from an address pass.
-    fn interface(&self, address: Option<IpAddr>) -> Result<Option<&HostInterface>> {
+    pub(super) fn interface(&self, address: Option<IpAddr>) -> Result<Option<&HostInterface>> {
         let endpoints = &self.endpoints;
         let expected = endpoints
             .iter()

@@ -1,4 +1,8 @@
-//! Answers for people: the verdict, what decided it, and all that was asked on the way.
+//! Answers for people: the verdict, what would have to change, and what decided.
+
+mod change;
+mod openings;
+mod steps;
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -6,61 +10,302 @@ use std::io::Write;
 use anyhow::Result;
 use clap::builder::styling::{AnsiColor, Style};
 use serde_json::Value;
-use tortie_engine::input::DefaultAction;
-use tortie_engine::verdict::{
-    By, End, Flow, Outcome, Point, PolicyStep, RuleStep, Side, Step, Verdict,
-};
+use tortie_api::k8s::ProfileOwner;
+use tortie_api::names::PolicyId;
+use tortie_engine::verdict::{By, End, Flow, Outcome, Point, RuleStep, Side, Step, Verdict};
 
 use super::flow::Question;
 use super::made_up::MadeUp;
+use super::meaning::Behind;
+use super::reply::{Judged, Reply};
+use super::sources::Sources;
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
+const MIXED: Style = AnsiColor::Yellow.on_default().bold();
 const STRONG: Style = Style::new().bold();
 const WEAK: Style = Style::new().dimmed();
 
-/// Writes the whole answer.
-pub(super) fn write(
-    question: &Question,
-    flow: &Flow,
-    verdict: &Verdict,
-    out: &mut impl Write,
-) -> Result<()> {
-    let from = party(&question.from, &flow.source);
-    let to = party(&question.to, &flow.destination);
-    let what = packet(flow);
-    let (style, word) = outcome(verdict.verdict);
-    writeln!(out, "{style}{word}{style:#}: {from} to {to}{what}")?;
-    writeln!(out)?;
-    write_side("Egress", &question.from, &verdict.egress, out)?;
-    write_side("Ingress", &question.to, &verdict.ingress, out)?;
-    if verdict.egress.trace.is_empty() && verdict.ingress.trace.is_empty() {
-        return Ok(());
-    }
-    write_trace("Egress", &question.from, &verdict.egress, out)?;
-    write_trace("Ingress", &question.to, &verdict.ingress, out)
+/// How many rules that did not match are shown where none did.
+const SHOWN: usize = 6;
+
+/// An answer, told to people.
+pub(super) struct Told<'a> {
+    question: &'a Question,
+    reply: &'a Reply,
+    sources: Option<&'a Sources>,
+    explains: bool,
 }
 
-/// Writes an answer as one line.
-pub(super) fn write_line(
-    question: &Question,
-    verdict: &Verdict,
-    out: &mut impl Write,
-) -> Result<()> {
-    let (style, word) = outcome(verdict.verdict);
-    let Question { from, to, .. } = question;
-    let protocol = question.protocol.as_ref();
-    let protocol = protocol.map_or(String::new(), |protocol| format!(" {protocol}"));
-    let port = question
-        .port
-        .map_or(String::new(), |port| format!(" {port}"));
-    let (direction, side) = deciding(verdict);
-    writeln!(
-        out,
-        "{style}{word:<7}{style:#}  {from} -> {to}{protocol}{port}  ({direction}: {})",
-        side.by
-    )?;
-    Ok(())
+impl<'a> Told<'a> {
+    pub(super) fn new(question: &'a Question, reply: &'a Reply) -> Self {
+        Self {
+            question,
+            reply,
+            sources: None,
+            explains: false,
+        }
+    }
+
+    /// Tells where rules are written, too.
+    pub(super) fn with_sources(mut self, sources: &'a Sources) -> Self {
+        self.sources = Some(sources);
+        self
+    }
+
+    /// Tells all that was asked on the way.
+    pub(super) fn explaining(mut self, explains: bool) -> Self {
+        self.explains = explains;
+        self
+    }
+
+    /// Writes the whole answer.
+    pub(super) fn write(&self, out: &mut impl Write) -> Result<()> {
+        match self.reply {
+            Reply::One(judged) => self.write_one(judged, out)?,
+            Reply::Service(behind, judged) => self.write_service(behind, judged, out)?,
+        }
+        for judged in self.reply.judged() {
+            for remark in &judged.connection.remarks {
+                writeln!(out, "\nNote: {remark}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the answer as one line.
+    pub(super) fn write_line(&self, out: &mut impl Write) -> Result<()> {
+        let Question { from, to, .. } = self.question;
+        let (style, word) = self.word();
+        let protocol = self.question.protocol.as_ref();
+        let protocol = protocol.map_or(String::new(), |protocol| format!(" {protocol}"));
+        let port = self.question.port.as_ref();
+        let port = port.map_or(String::new(), |port| format!(" {port}"));
+        let reason = match (self.reply, self.reply.foremost()) {
+            (Reply::Service(behind, _), None) => behind.nobody.clone().unwrap_or_default(),
+            (Reply::Service(_, all), Some(judged)) => {
+                let (direction, side) = deciding(&judged.verdict);
+                let count = counted(all);
+                let to = &judged.connection.to;
+                format!("{count}; {to}: {direction}: {}", side.by)
+            }
+            (Reply::One(judged), _) if judged.is_partly_open() => openings::text(judged),
+            (Reply::One(judged), _) => {
+                let (direction, side) = deciding(&judged.verdict);
+                format!("{direction}: {}", side.by)
+            }
+        };
+        writeln!(
+            out,
+            "{style}{word:<7}{style:#}  {from} -> {to}{protocol}{port}  ({reason})"
+        )?;
+        Ok(())
+    }
+
+    fn word(&self) -> (Style, &'static str) {
+        let is_partly = match self.reply {
+            Reply::One(judged) => judged.is_partly_open(),
+            Reply::Service(_, all) => {
+                let mut all = all.iter();
+                self.reply.outcome() == Outcome::Deny
+                    && all.any(|judged| judged.outcome() == Outcome::Allow)
+            }
+        };
+        if is_partly {
+            (MIXED, "PARTLY")
+        } else {
+            outcome(self.reply.outcome())
+        }
+    }
+
+    fn write_one(&self, judged: &Judged, out: &mut impl Write) -> Result<()> {
+        let flow = &judged.connection.flow;
+        let from = party(&self.question.from, &flow.source);
+        let to = party(&self.question.to, &flow.destination);
+        let what = match &judged.openings {
+            Some(_) => openings::asked(flow),
+            None => packet(flow),
+        };
+        let (style, word) = self.word();
+        let word = if judged.is_partly_open() {
+            "PARTLY ALLOWED"
+        } else {
+            word
+        };
+        writeln!(out, "{style}{word}{style:#}: {from} to {to}{what}")?;
+        if judged.is_partly_open() {
+            writeln!(out, "{}", openings::text(judged))?;
+        }
+        self.write_judged(judged, out)
+    }
+
+    fn write_service(&self, behind: &Behind, all: &[Judged], out: &mut impl Write) -> Result<()> {
+        let (style, word) = self.word();
+        let word = if word == "PARTLY" {
+            "PARTLY ALLOWED"
+        } else {
+            word
+        };
+        let from = match all.first() {
+            Some(judged) => party(&self.question.from, &judged.connection.flow.source),
+            None => self.question.from.clone(),
+        };
+        let address = behind.address.as_deref();
+        let address = address.map_or(String::new(), |address| format!(" ({address})"));
+        writeln!(
+            out,
+            "{style}{word}{style:#}: {from} to service {}{address}, {}: {}",
+            behind.service,
+            behind.ports,
+            behind.nobody.clone().unwrap_or_else(|| counted(all))
+        )?;
+        for judged in all {
+            let (style, word) = outcome(judged.outcome());
+            let flow = &judged.connection.flow;
+            let to = party(&judged.connection.to, &flow.destination);
+            let (direction, side) = deciding(&judged.verdict);
+            writeln!(
+                out,
+                "  {style}{word:<7}{style:#} {to}{}  ({direction}: {})",
+                packet(flow),
+                side.by
+            )?;
+        }
+        let shown: Vec<&Judged> = if self.explains {
+            all.iter().collect()
+        } else {
+            self.reply.foremost().into_iter().collect()
+        };
+        for judged in shown {
+            writeln!(out)?;
+            let to = &judged.connection.to;
+            writeln!(out, "{STRONG}With {to}{STRONG:#}")?;
+            self.write_judged(judged, out)?;
+        }
+        Ok(())
+    }
+
+    /// What would have to change, what decided on each side, and all steps if they are wanted.
+    fn write_judged(&self, judged: &Judged, out: &mut impl Write) -> Result<()> {
+        let (from, to) = (&*self.question.from, &*judged.connection.to);
+        if !judged.is_partly_open() {
+            writeln!(out, "{}", change::line(from, to, judged))?;
+        }
+        writeln!(out)?;
+        let verdict = &judged.verdict;
+        self.write_side(("Egress", from, false), &verdict.egress, out)?;
+        for stage in &verdict.on_the_way {
+            let (style, word) = outcome(stage.side.verdict);
+            let (node, word) = (&stage.node, word.to_ascii_lowercase());
+            let place = place_on_the_way(&stage.side.by, stage.is_inbound);
+            writeln!(out, "On node {node}, {place}: {style}{word}{style:#}")?;
+            self.write_reason(&stage.side, stage.is_inbound, out)?;
+        }
+        self.write_side(("Ingress", to, true), &verdict.ingress, out)?;
+        if self.explains {
+            self.write_trace(("Egress", from, false), &verdict.egress, out)?;
+            self.write_trace(("Ingress", to, true), &verdict.ingress, out)?;
+        }
+        Ok(())
+    }
+
+    fn write_side(
+        &self,
+        (direction, asked, is_ingress): (&str, &str, bool),
+        side: &Side,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        let (style, word) = outcome(side.verdict);
+        let who = named(asked, side);
+        let word = word.to_ascii_lowercase();
+        writeln!(out, "{direction} of {who}: {style}{word}{style:#}")?;
+        self.write_reason(side, is_ingress, out)
+    }
+
+    /// What decided, with the rule, or with those rules that could have.
+    fn write_reason(&self, side: &Side, is_ingress: bool, out: &mut impl Write) -> Result<()> {
+        writeln!(out, "  {}", by(&side.by))?;
+        match &side.by {
+            By::Rule { policy, .. } => {
+                if let Some(rule) = side.deciding_rule() {
+                    let place = self.place(policy, is_ingress, rule.rule);
+                    writeln!(out, "    rule {}: {}{place}", rule.rule, rule.text)?;
+                }
+            }
+            By::EndOfTier { .. } if !self.explains => self.write_misses(side, is_ingress, out)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The rules of the deciding tier, none of which matched.
+    fn write_misses(&self, side: &Side, is_ingress: bool, out: &mut impl Write) -> Result<()> {
+        let Some(Step::Tier(tier)) = side.trace.last() else {
+            return Ok(());
+        };
+        let mut left = SHOWN;
+        let mut hidden = 0;
+        for policy in tier.policies.iter().filter(|policy| !policy.staged) {
+            if policy.rules.is_empty() && left > 0 {
+                writeln!(out, "    {}: no rules", policy.policy.full_name())?;
+                continue;
+            }
+            let shown = &policy.rules[..left.min(policy.rules.len())];
+            if !shown.is_empty() {
+                writeln!(out, "    {}", policy.policy.full_name())?;
+            }
+            for rule in shown {
+                self.write_rule(Some((&policy.policy, is_ingress)), rule, "      ", out)?;
+            }
+            left -= shown.len();
+            hidden += policy.rules.len() - shown.len();
+        }
+        if hidden > 0 {
+            writeln!(
+                out,
+                "    and {hidden} more rules that do not match: see --explain"
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_rule(
+        &self,
+        of: Option<(&PolicyId, bool)>,
+        rule: &RuleStep,
+        indent: &str,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        let RuleStep {
+            rule: number,
+            action,
+            matched,
+            reason,
+            text,
+        } = rule;
+        let place = of.map_or(String::new(), |(policy, is_ingress)| {
+            self.place(policy, is_ingress, *number)
+        });
+        if *matched {
+            writeln!(
+                out,
+                "{indent}{STRONG}rule {number} {action:?}: {text}{place}: matches{STRONG:#}"
+            )?;
+        } else {
+            let reason = reason.as_deref().unwrap_or("does not match");
+            writeln!(out, "{indent}{WEAK}rule {number} {action:?}: {text}{place}")?;
+            writeln!(out, "{indent}  no, {reason}{WEAK:#}")?;
+        }
+        Ok(())
+    }
+
+    /// ` (shop.yaml:31)`, if it is known where a rule is written.
+    fn place(&self, policy: &PolicyId, is_ingress: bool, rule: usize) -> String {
+        let place = self
+            .sources
+            .and_then(|sources| sources.place(policy, is_ingress, rule));
+        place.map_or(String::new(), |place| format!(" ({place})"))
+    }
 }
 
 /// Writes an error in the place of an answer.
@@ -88,9 +333,12 @@ pub(super) fn write_error(
 fn deciding(verdict: &Verdict) -> (&'static str, &Side) {
     let egress = ("egress", &verdict.egress);
     let ingress = ("ingress", &verdict.ingress);
-    match (verdict.egress.verdict, verdict.ingress.verdict) {
-        (Outcome::Deny, _) => egress,
-        (_, Outcome::Deny) => ingress,
+    let mut stages = verdict.on_the_way.iter();
+    let stage = stages.find(|stage| stage.side.verdict == Outcome::Deny);
+    match (verdict.egress.verdict, stage, verdict.ingress.verdict) {
+        (Outcome::Deny, _, _) => egress,
+        (_, Some(stage), _) => ("on the way", &stage.side),
+        (_, _, Outcome::Deny) => ingress,
         _ if verdict.ingress.endpoint.is_some() => ingress,
         _ => egress,
     }
@@ -100,6 +348,18 @@ fn outcome(outcome: Outcome) -> (Style, &'static str) {
     match outcome {
         Outcome::Allow => (GOOD, "ALLOWED"),
         Outcome::Deny => (BAD, "DENIED"),
+    }
+}
+
+/// `allowed by 1 of 2 backends`
+fn counted(all: &[Judged]) -> String {
+    let allowed = all.iter().filter(|one| one.outcome() == Outcome::Allow);
+    match (allowed.count(), all.len()) {
+        (1, 1) => "allowed by its only backend".to_owned(),
+        (0, 1) => "denied by its only backend".to_owned(),
+        (0, count) => format!("denied by all {count} backends"),
+        (allowed, count) if allowed == count => format!("allowed by all {count} backends"),
+        (allowed, count) => format!("allowed by {allowed} of {count} backends"),
     }
 }
 
@@ -140,18 +400,6 @@ fn packet(flow: &Flow) -> String {
     text
 }
 
-fn write_side(direction: &str, asked: &str, side: &Side, out: &mut impl Write) -> Result<()> {
-    let (style, word) = outcome(side.verdict);
-    let who = named(asked, side);
-    writeln!(
-        out,
-        "{direction} of {who}: {style}{}{style:#}",
-        word.to_ascii_lowercase()
-    )?;
-    writeln!(out, "  {}", side.by)?;
-    Ok(())
-}
-
 /// What the side was asked for as, and the endpoint where that is another name.
 fn named(asked: &str, side: &Side) -> String {
     match side.endpoint.as_ref().map(ToString::to_string) {
@@ -160,49 +408,27 @@ fn named(asked: &str, side: &Side) -> String {
     }
 }
 
-fn write_trace(direction: &str, asked: &str, side: &Side, out: &mut impl Write) -> Result<()> {
-    if side.trace.is_empty() {
-        return Ok(());
+/// What decided. Profiles of namespaces are there whether or not anybody knows of them.
+fn by(by: &By) -> String {
+    let By::Profile {
+        profile,
+        rule,
+        action,
+    } = by
+    else {
+        return by.to_string();
+    };
+    match ProfileOwner::of_profile(profile) {
+        Some(ProfileOwner::Namespace { name }) => format!(
+            "{action:?}: no policy decides, and namespace {name} does by default (rule {rule} of profile {profile})"
+        ),
+        _ => by.to_string(),
     }
-    writeln!(out)?;
-    writeln!(
-        out,
-        "{STRONG}{direction} of {asked}, step by step{STRONG:#}"
-    )?;
-    for step in &side.trace {
-        match step {
-            Step::Tier(tier) => {
-                writeln!(out, "  tier {}{}", tier.tier, point(tier.point))?;
-                for policy in &tier.policies {
-                    write_policy(policy, out)?;
-                }
-                match tier.end {
-                    None => {}
-                    Some(DefaultAction::Deny) => {
-                        writeln!(out, "    {BAD}end of tier: Deny{BAD:#}")?;
-                    }
-                    Some(DefaultAction::Pass) => {
-                        writeln!(out, "    end of tier: Pass")?;
-                    }
-                }
-            }
-            Step::Profile(profile) => {
-                let missing = if profile.missing {
-                    ": does not exist, and so denies everything"
-                } else if profile.denial.is_some() {
-                    ": denies, whatever its rules say"
-                } else {
-                    ""
-                };
-                writeln!(out, "  profile {}{missing}", profile.profile)?;
-                write_rules(&profile.rules, "    ", out)?;
-            }
-        }
-    }
-    if let By::NoProfile { .. } = side.by {
-        writeln!(out, "  {BAD}no profile is left: Deny{BAD:#}")?;
-    }
-    Ok(())
+}
+
+fn place_on_the_way(by: &By, is_inbound: bool) -> String {
+    let direction = if is_inbound { "coming in" } else { "going out" };
+    format!("{direction}{}", point(by.point()))
 }
 
 fn point(point: Point) -> &'static str {
@@ -212,46 +438,4 @@ fn point(point: Point) -> &'static str {
         Point::PreDnat => ", before destination NAT",
         Point::Forward => ", for forwarded packets",
     }
-}
-
-fn write_policy(policy: &PolicyStep, out: &mut impl Write) -> Result<()> {
-    let staged = if policy.staged {
-        " (staged: decides nothing)"
-    } else {
-        ""
-    };
-    let none = if policy.denial.is_some() {
-        ": denies, whatever its rules say"
-    } else if policy.rules.is_empty() {
-        ": no rules"
-    } else {
-        ""
-    };
-    writeln!(out, "    {}{staged}{none}", policy.policy.full_name())?;
-    write_rules(&policy.rules, "      ", out)
-}
-
-fn write_rules(rules: &[RuleStep], indent: &str, out: &mut impl Write) -> Result<()> {
-    for RuleStep {
-        rule,
-        action,
-        matched,
-        reason,
-        ..
-    } in rules
-    {
-        if *matched {
-            writeln!(
-                out,
-                "{indent}{STRONG}rule {rule} {action:?}: matches{STRONG:#}"
-            )?;
-        } else {
-            let reason = reason.as_deref().unwrap_or("does not match");
-            writeln!(
-                out,
-                "{indent}{WEAK}rule {rule} {action:?}: no, {reason}{WEAK:#}"
-            )?;
-        }
-    }
-    Ok(())
 }

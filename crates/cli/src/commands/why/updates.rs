@@ -16,7 +16,13 @@ use crate::config;
 pub(in crate::commands) fn of_files(paths: &[PathBuf], recursive: bool) -> Result<Vec<Update>> {
     let mut builder = Builder::empty(Vec::new());
     builder.built_ins();
-    load::files(paths, recursive, false, &mut builder)?;
+    let files = load::Files {
+        paths,
+        recursive,
+        is_verbose: false,
+        ignores_invalid: true,
+    };
+    files.read(&mut builder)?;
     Ok(builder.into_listener())
 }
 

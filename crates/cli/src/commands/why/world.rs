@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::Result;
-use tortie_agent::NodeStatus;
-use tortie_agent::config::{self as parameters, Sources, from_environment, resolve};
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use tortie_agent::config::{self as parameters, from_environment, resolve};
+use tortie_agent::{LocalAgent, NodeStatus, Settings};
 use tortie_api::k8s::{ProfileOwner, default_allow_profile};
 use tortie_api::tier::{BUILT_IN, TierSpec};
 use tortie_api::{Resource, Tier};
-use tortie_engine::convert::{Converter, ObjectProblem};
+use tortie_engine::convert::{self, Converter, ObjectProblem};
 use tortie_engine::input::{Update, WorkloadEndpointKey};
 use tortie_engine::record::Event;
 use tortie_engine::{Config, Engine, Message, Scope};
@@ -18,6 +20,7 @@ use super::kernels::Kernels;
 use super::made_up::MadeUp;
 use super::object::{HostPod, Object, PodObject, bare_namespace, bare_service_account};
 use super::recording::Recording;
+use super::sources::{Source, Sources};
 use crate::commands::agent_status;
 
 /// How many of the namespaces and service accounts that were filled in a note names.
@@ -31,6 +34,10 @@ pub(super) struct World {
     config: parameters::Config,
     /// What the agent of this machine says, if it was asked and answered.
     local: Option<NodeStatus>,
+    /// What it was started with.
+    settings: Option<Settings>,
+    /// Where policies are written.
+    pub(super) sources: Sources,
 }
 
 /// Takes what there is, and makes a world of it.
@@ -43,6 +50,9 @@ pub(super) struct Builder<L = Asked> {
     profiles: HashSet<String>,
     used_profiles: HashSet<String>,
     made_up: MadeUp,
+    sources: Sources,
+    /// The object that is being read.
+    current: Option<Source>,
     /// What has no part in policy, with how often it came.
     unrelated: BTreeMap<String, usize>,
     /// Namespaces and service accounts that were filled in.
@@ -101,6 +111,7 @@ impl Builder {
             listener,
             notes,
             mut made_up,
+            sources: policy_sources,
             ..
         } = self;
         let Asked {
@@ -108,9 +119,9 @@ impl Builder {
             recording,
         } = listener;
         engine.on_in_sync();
-        let mut sources = Sources {
+        let mut sources = parameters::Sources {
             environment: from_environment(std::env::vars_os()),
-            ..Sources::default()
+            ..parameters::Sources::default()
         };
         engine.flush_to(&mut |message| {
             if let Message::ConfigUpdate(update) = message {
@@ -128,6 +139,8 @@ impl Builder {
             directory,
             config: resolve(&sources).config,
             local: None,
+            settings: None,
+            sources: policy_sources,
         })
     }
 }
@@ -139,11 +152,15 @@ impl World {
     pub(super) async fn ask_local_agent(&mut self) {
         let answer = agent_status::ask(&self.config).await;
         self.local = answer.ok().and_then(agent_status::Answer::status);
+        // Others than root and the agent's user are not told.
+        let found = LocalAgent::find().ok().flatten();
+        self.settings = found.and_then(|agent| agent.settings().ok());
     }
 
     /// What is known of the kernels of its nodes.
     pub(super) fn kernels(&self) -> Kernels<'_> {
         Kernels::new(&self.engine, &self.config, self.local.clone())
+            .with_settings(self.settings.clone())
     }
 }
 
@@ -158,6 +175,8 @@ impl<L: Listener> Builder<L> {
             profiles: HashSet::new(),
             used_profiles: HashSet::new(),
             made_up: MadeUp::default(),
+            sources: Sources::default(),
+            current: None,
             unrelated: BTreeMap::new(),
             filled_in: Vec::new(),
         }
@@ -185,12 +204,20 @@ impl<L: Listener> Builder<L> {
     }
 
     /// Takes an object of a file.
-    pub(super) fn object(&mut self, object: Object) -> Vec<ObjectProblem> {
+    pub(super) fn object_of(&mut self, object: Object, source: Source) -> Vec<ObjectProblem> {
+        self.current = Some(source);
+        let problems = self.object(object);
+        self.current = None;
+        problems
+    }
+
+    fn object(&mut self, object: Object) -> Vec<ObjectProblem> {
         match object {
             Object::Pod(pod) => return self.pod(*pod),
             Object::HostPod(pod) => self.host_pod(pod),
             Object::Resource(resource) => return self.resource(&resource),
-            Object::Update(update) => self.update(&update),
+            Object::Service(service) => self.service(&service),
+            Object::EndpointSlice(slice) => self.endpoint_slice(&slice),
             Object::Unrelated(what) => *self.unrelated.entry(what).or_default() += 1,
         }
         Vec::new()
@@ -208,6 +235,11 @@ impl<L: Listener> Builder<L> {
     /// Takes an update.
     pub(super) fn update(&mut self, update: &Update) {
         match update {
+            Update::Policy(id, Some(_)) => {
+                if let Some(source) = &self.current {
+                    self.sources.note(id, source);
+                }
+            }
             Update::Profile(name, Some(_)) => {
                 self.profiles.insert(name.clone());
             }
@@ -217,6 +249,18 @@ impl<L: Listener> Builder<L> {
         }
         self.notes.note(update);
         self.listener.hear(update);
+    }
+
+    /// Takes a service.
+    pub(super) fn service(&mut self, service: &Service) {
+        self.notes.services.service(service);
+        self.update(&convert::service(service));
+    }
+
+    /// Takes a part of what is behind a service.
+    pub(super) fn endpoint_slice(&mut self, slice: &EndpointSlice) {
+        self.notes.services.slice(slice);
+        self.update(&convert::endpoint_slice(slice));
     }
 
     /// Takes a pod in the network of its host.
@@ -290,6 +334,18 @@ impl<L: Listener> Builder<L> {
                 self.resource(&profile);
             }
         }
+    }
+
+    /// Fills in what is behind services that have no endpoint slices.
+    pub(super) fn fill_in_slices(&mut self) {
+        for slice in self.notes.missing_slices() {
+            self.endpoint_slice(&slice);
+        }
+    }
+
+    /// What comes from files, where much is left out.
+    pub(super) fn expect_files(&mut self) {
+        self.notes.keeps_labels = true;
     }
 
     /// What has no part in policy, in words.

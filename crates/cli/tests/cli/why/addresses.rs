@@ -109,15 +109,25 @@ fn policies_see_addresses_of_the_packet() {
 }
 
 #[test]
-fn the_address_of_a_service_is_pointed_out() {
-    let world = format!(
-        "{SHOP}---\napiVersion: v1\nkind: Service\nmetadata: {{name: db, namespace: shop}}\n\
-         spec: {{clusterIP: 10.96.0.7, clusterIPs: [10.96.0.7], ports: [{{port: 5432}}]}}\n"
+fn icmpv6_means_ipv6() {
+    let ping = |protocol| ["shop/api", "blog/api", "-p", protocol, "--icmp-type", "8"];
+    allowed(SHOP, &ping("icmp"));
+    refused(SHOP, &ping("icmpv6"), &["`blog/api` has no IPv6 address"]);
+    let text = allowed(
+        SHOP,
+        &["shop/db", "shop/api", "-p", "icmpv6", "--icmp-type", "128"],
     );
-    let output = super::ask_for(0, &world, &["shop/api", "10.96.0.7"]);
     assert!(
-        output.stderr.contains("service shop/db"),
-        "{}",
-        output.stderr
+        text.contains("shop/db (fd01::2) to shop/api (fd01::1), ICMPv6"),
+        "{text}"
     );
+    let four = ["shop/db", "shop/api", "-p", "icmpv6", "--ip-version", "4"];
+    refused(SHOP, &four, &["ICMPv6 is a protocol of IPv6"]);
+    // Where there is nothing but IPv6, ICMP is that of IPv6.
+    let six = pod("shop/six", "n1", &["fd01::6"], "");
+    let text = allowed(
+        &format!("{SHOP}{six}"),
+        &["shop/api", "shop/six", "-p", "icmp"],
+    );
+    assert!(text.contains("ICMPv6, all types"), "{text}");
 }

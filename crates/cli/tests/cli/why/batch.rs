@@ -85,7 +85,7 @@ not json
         Some("line 3 is not a JSON object"),
         Some("`to` is missing"),
         Some("there is no field `prot`; did you mean `port` or `protocol`?"),
-        Some("`port` is \"http\", which must be a number from 1 to 65535"),
+        Some("`shop/db` has no port named `http`: it has none with a name"),
         Some("port 80 needs a protocol"),
         None,
     ];

@@ -143,7 +143,7 @@ spec: {order: 1, selector: app == 'api', types: [Ingress], ingress: [{action: Al
 }
 
 #[test]
-fn objects_with_problems_are_named_and_count_as_absent() {
+fn objects_with_problems_are_an_error_unless_they_are_to_be_ignored() {
     let bad = "\
 ---
 apiVersion: projectcalico.org/v3
@@ -163,18 +163,27 @@ spec: {podSelecter: {matchLabels: {app: none}}, policyTypes: [Ingress]}
 ---
 just: text
 ";
-    let output = ask_for(0, &format!("{SHOP}{bad}"), &["shop/api", "shop/api"]);
-    for piece in [
-        "warning: stdin: document 6: GlobalNetworkPolicy(bad): spec.selector = \"app = 'x'\"",
-        "warning: stdin: document 7: Pod(shop/odd): spec.nodeName = 7",
-        "warning: stdin: document 8: NetworkPolicy(blog/slip): spec.podSelecter = ",
-        "warning: stdin: document 9: (no kind)((no name)): object = {\"just\":\"text\"}",
-    ] {
-        assert!(
-            output.stderr.contains(piece),
-            "no `{piece}` in\n{}",
-            output.stderr
-        );
+    let world = format!("{SHOP}{bad}");
+    let question = ["shop/api", "shop/api"];
+    let refused = ask_for(1, &world, &question);
+    assert_eq!(refused.stdout, "");
+    let all = "4 of 9 objects cannot be used as they are written";
+    assert!(refused.stderr.contains(all), "{}", refused.stderr);
+    let ignored = ask_for(0, &world, &[&question[..], &["--ignore-invalid"]].concat());
+    for (word, output) in [("error", &refused), ("warning", &ignored)] {
+        for piece in [
+            "document 6: GlobalNetworkPolicy(bad): spec.selector = \"app = 'x'\"",
+            "document 7: Pod(shop/odd): spec.nodeName = 7",
+            "document 8: NetworkPolicy(blog/slip): spec.podSelecter = ",
+            "document 9: (no kind)((no name)): object = {\"just\":\"text\"}",
+        ] {
+            let piece = format!("{word}: stdin: {piece}");
+            assert!(
+                output.stderr.contains(&piece),
+                "no `{piece}` in\n{}",
+                output.stderr
+            );
+        }
     }
 }
 

@@ -62,7 +62,8 @@ fn a_policy_with_too_many_rules_denies() {
 fn the_data_plane_that_is_configured_counts() {
     let world = with_rules(900);
     allowed(&world, &QUESTION);
-    let text = denied(&(world + IPTABLES), &QUESTION);
+    let question = [&QUESTION[..], &["--explain"]].concat();
+    let text = denied(&(world + IPTABLES), &question);
     let because = "Deny by NetworkPolicy shop/large in tier default, whatever its rules say: \
                    it needs 21601 rules in one chain of iptables, and 20000 is the most";
     assert!(text.contains(because), "{text}");

@@ -14,7 +14,6 @@ use tortie_api::names::DEFAULT_VETH_PREFIX;
 use tortie_api::names::{KUBERNETES_CLUSTER_POLICY, KUBERNETES_POLICY};
 use tortie_api::net::parse_ip;
 use tortie_api::{Path, Problems, Resource};
-use tortie_engine::convert;
 
 use super::{DEFAULT_NAMESPACE, HostPod, Object, PodObject, unknown_fields};
 use crate::commands::why::made_up::MadeUp;
@@ -177,13 +176,13 @@ pub(super) fn cluster_network_policy(value: &Value, problems: &mut Problems) -> 
 pub(super) fn service(value: &Value, problems: &mut Problems) -> Option<Object> {
     let mut service: Service = typed(value, problems)?;
     namespaced(&mut service.metadata, problems)?;
-    Some(Object::Update(Box::new(convert::service(&service))))
+    Some(Object::Service(Box::new(service)))
 }
 
 pub(super) fn endpoint_slice(value: &Value, problems: &mut Problems) -> Option<Object> {
     let mut slice: EndpointSlice = typed(value, problems)?;
     namespaced(&mut slice.metadata, problems)?;
-    Some(Object::Update(Box::new(convert::endpoint_slice(&slice))))
+    Some(Object::EndpointSlice(Box::new(slice)))
 }
 
 /// Reads an object of a known type; a field that cannot be read is noted.

@@ -1,0 +1,93 @@
+//! Where policies are written: files and lines.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::Arc;
+
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use serde::Deserialize as _;
+use serde_json::Value;
+use tortie_api::k8s::{self, ClusterNetworkPolicy};
+use tortie_api::names::{PolicyId, PolicyKind};
+use tortie_api::yaml::{self, Step};
+
+use crate::input::{self, STDIN};
+
+/// The files that policies come from.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    policies: HashMap<PolicyId, Source>,
+}
+
+/// An object of a file.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    pub(super) file: Arc<str>,
+    /// Its number within the file, from 1.
+    pub(super) number: usize,
+}
+
+impl Sources {
+    pub(super) fn note(&mut self, policy: &PolicyId, source: &Source) {
+        self.policies.insert(policy.clone(), source.clone());
+    }
+
+    /// `shop.yaml:31`, where a rule of a policy is written. The file is read again: few rules are shown.
+    pub(super) fn place(&self, policy: &PolicyId, is_ingress: bool, rule: usize) -> Option<String> {
+        let Source { file, number } = self.policies.get(policy)?;
+        if **file == *STDIN {
+            return Some(format!("{file}: document {number}"));
+        }
+        let line = || {
+            let text = fs::read_to_string(&**file).ok()?;
+            let rule = written_rule(policy, &text, *number, is_ingress, rule)?;
+            let direction = direction(is_ingress);
+            let path = [
+                Step::Field("spec"),
+                Step::Field(direction),
+                Step::Item(rule),
+            ];
+            yaml::line_of(&text, number - 1, &path)
+        };
+        Some(match line() {
+            Some(line) => format!("{file}:{line}"),
+            None => format!("{file}: document {number}"),
+        })
+    }
+}
+
+fn direction(is_ingress: bool) -> &'static str {
+    if is_ingress { "ingress" } else { "egress" }
+}
+
+/// The place of a rule in the policy as it is written: one rule of Kubernetes becomes several of Calico's.
+fn written_rule(
+    policy: &PolicyId,
+    text: &str,
+    number: usize,
+    is_ingress: bool,
+    rule: usize,
+) -> Option<usize> {
+    let count: fn(&Value) -> Option<[usize; 2]> = match policy.kind {
+        PolicyKind::KubernetesNetworkPolicy => |value| {
+            let policy = NetworkPolicy::deserialize(value).ok()?;
+            let spec = k8s::network_policy(&policy).resource?.spec;
+            Some([spec.ingress.len(), spec.egress.len()])
+        },
+        PolicyKind::KubernetesClusterNetworkPolicy => |value| {
+            let policy = ClusterNetworkPolicy::deserialize(value).ok()?;
+            let spec = k8s::cluster_network_policy(&policy).resource?.spec;
+            Some([spec.ingress.len(), spec.egress.len()])
+        },
+        _ => return Some(rule),
+    };
+    let mut documents = input::parse(STDIN, text).ok()?;
+    let mut value = documents.swap_remove(number - 1).value;
+    let written = value.pointer(&format!("/spec/{}", direction(is_ingress)))?;
+    let written = written.as_array()?.clone();
+    // With only the first rules, so many rules of Calico are there.
+    (0..written.len()).find(|last| {
+        value["spec"][direction(is_ingress)] = written[..=*last].to_vec().into();
+        count(&value).is_some_and(|counts| counts[usize::from(!is_ingress)] > rule)
+    })
+}
