@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::schema::edit_distance;
+
 /// Whether objects of a kind live in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -212,6 +214,24 @@ impl Kind {
                 || kind.plural() == word
                 || kind.aliases().contains(&word.as_str())
         })
+    }
+}
+
+impl Kind {
+    /// The kind that a person may have meant by a word: one that it stands for, or else the one that is spelled most like
+    /// it.
+    pub fn nearest(word: &str) -> Option<Self> {
+        if let Some(kind) = Self::from_word(word) {
+            return Some(kind);
+        }
+        let lower = word.to_ascii_lowercase();
+        let distance = |kind: &Self| {
+            let names = [kind.as_str().to_ascii_lowercase(), kind.plural().to_owned()];
+            let distances = names.iter().map(|name| edit_distance(name, &lower));
+            distances.min().unwrap_or(usize::MAX)
+        };
+        let best = Self::ALL.iter().min_by_key(|kind| distance(kind))?;
+        (distance(best) <= 1 + word.len() / 5).then_some(*best)
     }
 }
 

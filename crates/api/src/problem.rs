@@ -186,11 +186,52 @@ impl Problems {
         self
     }
 
+    /// Those of other fields than these, and not of what is in these.
+    #[must_use]
+    pub fn without_fields(mut self, fields: &[String]) -> Self {
+        let is_within = |field: &str, outer: &String| {
+            let rest = field.strip_prefix(outer.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        self.0
+            .retain(|problem| !fields.iter().any(|outer| is_within(&problem.field, outer)));
+        self
+    }
+
+    /// Takes the fields that are wrong out of an object, for the rest to be looked at; of a list, the whole of it.
+    pub fn take_out_of(&self, object: &mut Value) {
+        for problem in &self.0 {
+            let fields: Vec<&str> = problem.field.split(['.', '[']).collect();
+            take_out(object, &fields);
+        }
+    }
+
     /// Adds all of another list.
     pub fn extend(&mut self, other: Self) {
         for problem in other.0 {
             self.list(problem);
         }
+    }
+}
+
+/// Removes the last field of a path; whether that is done. Where the last step is an item of a list, the list goes.
+fn take_out(value: &mut Value, path: &[&str]) -> bool {
+    let Some((first, rest)) = path.split_first() else {
+        return false;
+    };
+    match value {
+        Value::Array(items) => {
+            let index = first.trim_end_matches(']').parse::<usize>().ok();
+            let item = index.and_then(|index| items.get_mut(index));
+            item.is_some_and(|item| take_out(item, rest))
+        }
+        Value::Object(fields) => {
+            let is_done = fields
+                .get_mut(*first)
+                .is_some_and(|field| take_out(field, rest));
+            is_done || fields.remove(*first).is_some()
+        }
+        _ => false,
     }
 }
 
@@ -243,6 +284,21 @@ impl std::error::Error for Problems {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_can_be_taken_out() {
+        let mut object =
+            serde_json::json!({"a": {"b": 1, "c": [{"d": 2, "e": 3}], "f": [1, 2]}, "g": 4});
+        let mut problems = Problems::default();
+        let root = Path::ROOT;
+        let a = root.field("a");
+        problems.add(&a.field("b"), 1, "must be text");
+        problems.add(&a.field("c").index(0).field("d"), 2, "must be text");
+        problems.add(&a.field("f").index(1), 2, "must be text");
+        problems.add_missing(&root.field("h"), "must be given");
+        problems.take_out_of(&mut object);
+        assert_eq!(object, serde_json::json!({"a": {"c": [{"e": 3}]}, "g": 4}));
+    }
 
     #[test]
     fn of_very_many_problems_the_first_are_listed() {

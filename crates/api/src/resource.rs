@@ -220,7 +220,7 @@ fn envelope_kind(value: &Value, problems: &mut Problems) -> Option<Kind> {
         Some(Value::String(name)) => {
             let kind = Kind::from_name(name);
             if kind.is_none() {
-                let near = Kind::from_word(name).map(|kind| format!("; did you mean `{kind}`?"));
+                let near = Kind::nearest(name).map(|kind| format!("; did you mean `{kind}`?"));
                 let near = near.unwrap_or_default();
                 problems.add(&at, name, format!("is not a kind of {API_VERSION}{near}"));
             }

@@ -22,7 +22,7 @@ use crate::kinds;
 use crate::meta::Metadata;
 use crate::object::Spec;
 
-pub(crate) use check::Strictness;
+pub(crate) use check::{Strictness, edit_distance};
 pub(crate) use checks::Check;
 
 /// The schema of one value.

@@ -5,7 +5,7 @@
 //! where it has a boolean or a number, the word must be one. A document is first read without its schema, which is
 //! quick; only where that took a text for something else is it read again, with the place of each word.
 
-mod line;
+mod lines;
 mod tree;
 
 use serde::de::DeserializeOwned;
@@ -15,9 +15,8 @@ use serde_saphyr::NonFiniteFloatPolicy;
 use crate::kind::Kind;
 use crate::object::API_VERSION;
 use crate::schema::{self, Node, Shape};
+pub use lines::Lines;
 use tree::Reader;
-
-pub use line::{Step, line_of};
 
 /// The group in which older clusters keep the same resources.
 const STORED_API_VERSION: &str = "crd.projectcalico.org/v1";

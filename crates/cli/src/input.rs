@@ -1,16 +1,20 @@
 //! Reads resources from files, folders and standard input.
 
 mod many;
+mod origin;
 
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use tortie_api::{Problems, Resource, yaml};
+use tortie_api::{Path as FieldPath, Problems, Resource, yaml};
 
 pub(crate) use many::read_many;
+pub(crate) use origin::Origin;
+use origin::Source;
 
 /// Largest file that is read; a mistake such as `-f /dev/zero` must not fill the memory.
 const MAX_FILE: u64 = 256 << 20;
@@ -21,10 +25,8 @@ pub(crate) const STDIN: &str = "stdin";
 /// One resource as it stands in a file.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// The file, or `stdin`.
-    pub(crate) file: String,
-    /// Its number within the file, from 1.
-    pub(crate) number: usize,
+    /// Where it stands.
+    pub(crate) origin: Origin,
     /// What it says.
     pub(crate) value: Value,
 }
@@ -110,62 +112,61 @@ fn has_resource_extension(path: &Path) -> bool {
 
 /// Splits text into documents; lists count as their items.
 pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Document>> {
-    let values = parse_values(text)
+    let values = yaml::parse(text)
         .map_err(|error| anyhow::anyhow!("{file}: not valid YAML or JSON: {error}"))?;
-    let number = |(index, value)| Document {
-        file: file.to_owned(),
-        number: index + 1,
-        value,
-    };
-    Ok(values.into_iter().enumerate().map(number).collect())
+    let source = Source::new(file, text);
+    let mut documents: Vec<Document> = Vec::new();
+    for (document, value) in values.into_iter().enumerate() {
+        flatten(value, &FieldPath::ROOT, &mut |value, path| {
+            let origin = Origin {
+                source: Arc::clone(&source),
+                number: documents.len() + 1,
+                document,
+                path: path.to_string(),
+            };
+            documents.push(Document { origin, value });
+        });
+    }
+    Ok(documents)
 }
 
 /// The objects of a text; lists count as their items.
 fn parse_values(text: &str) -> Result<Vec<Value>, yaml::Error> {
-    let values = yaml::parse(text)?;
     let mut items = Vec::new();
-    for value in values {
-        flatten(value, &mut items);
+    for value in yaml::parse(text)? {
+        flatten(value, &FieldPath::ROOT, &mut |value, _| items.push(value));
     }
     Ok(items)
 }
 
-fn flatten(value: Value, items: &mut Vec<Value>) {
+/// Hands over the objects of a document, each with its path.
+fn flatten(value: Value, at: &FieldPath<'_>, take: &mut dyn FnMut(Value, &FieldPath<'_>)) {
     match value {
         Value::Null => {}
         Value::Array(list) => {
-            for item in list {
-                flatten(item, items);
+            for (index, item) in list.into_iter().enumerate() {
+                flatten(item, &at.index(index), take);
             }
         }
         Value::Object(mut object) => {
-            let is_list = object
-                .get("kind")
-                .and_then(Value::as_str)
-                .is_some_and(|kind| kind.ends_with("List"));
+            let kind = object.get("kind").and_then(Value::as_str);
+            let is_list = kind.is_some_and(|kind| kind.ends_with("List"));
             match object.remove("items") {
-                Some(Value::Array(list)) if is_list => {
-                    for item in list {
-                        flatten(item, items);
-                    }
+                Some(list @ Value::Array(_)) if is_list => {
+                    flatten(list, &at.field("items"), take);
                 }
                 Some(other) => {
                     object.insert("items".to_owned(), other);
-                    items.push(Value::Object(object));
+                    take(Value::Object(object), at);
                 }
-                None => items.push(Value::Object(object)),
+                None => take(Value::Object(object), at),
             }
         }
-        other => items.push(other),
+        other => take(other, at),
     }
 }
 
 impl Document {
-    /// `file: document 2`, as messages name it.
-    pub(crate) fn place(&self) -> String {
-        format!("{}: document {}", self.file, self.number)
-    }
-
     /// `Kind(namespace/name)` as far as the document says so.
     pub(crate) fn name(&self) -> String {
         name(&self.value)
@@ -201,11 +202,7 @@ pub(crate) fn decode(value: &Value, namespace: Option<&str>) -> Result<Resource,
     {
         let mut problems = Problems::default();
         let rule = "is managed through the Kubernetes API; use kubectl, or `tortie convert` to make a Calico policy of it";
-        problems.add(
-            &tortie_api::Path::ROOT.field("apiVersion"),
-            api_version,
-            rule,
-        );
+        problems.add(&FieldPath::ROOT.field("apiVersion"), api_version, rule);
         return Err(problems);
     }
     refuse_nulls(value)?;
@@ -218,7 +215,7 @@ pub(crate) fn decode(value: &Value, namespace: Option<&str>) -> Result<Resource,
 
 /// A label or annotation that is null is most likely a text without its quotes; leaving it out would be a guess.
 fn refuse_nulls(value: &Value) -> Result<(), Problems> {
-    let root = tortie_api::Path::ROOT;
+    let root = FieldPath::ROOT;
     let at = root.field("metadata");
     let mut problems = Problems::default();
     for field in ["labels", "annotations"] {
@@ -233,7 +230,10 @@ fn refuse_nulls(value: &Value) -> Result<(), Problems> {
 }
 
 /// Fills in the namespace of a namespaced resource, and refuses one that contradicts the command line or the kind.
-fn set_namespace(resource: &mut Resource, namespace: Option<&str>) -> Result<(), Problems> {
+pub(crate) fn set_namespace(
+    resource: &mut Resource,
+    namespace: Option<&str>,
+) -> Result<(), Problems> {
     let kind = resource.kind();
     let metadata = resource.metadata_mut();
     let rule = if !kind.is_namespaced() {
@@ -250,7 +250,7 @@ fn set_namespace(resource: &mut Resource, namespace: Option<&str>) -> Result<(),
     };
     let Some(rule) = rule else { return Ok(()) };
     let mut problems = Problems::default();
-    let root = tortie_api::Path::ROOT;
+    let root = FieldPath::ROOT;
     let at = root.field("metadata");
     problems.add(&at.field("namespace"), &metadata.namespace, rule);
     Err(problems)

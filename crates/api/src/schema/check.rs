@@ -345,7 +345,7 @@ fn in_words(values: &[Value]) -> String {
 }
 
 /// How many characters must change to turn one word into the other.
-fn edit_distance(a: &str, b: &str) -> usize {
+pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, from) in a.chars().enumerate() {

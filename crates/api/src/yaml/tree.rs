@@ -18,7 +18,7 @@ pub(super) enum Tree {
     NotFinite,
     Text(String),
     List(Vec<Spanned<Tree>>),
-    Map(Vec<(String, Spanned<Tree>)>),
+    Map(Vec<(Spanned<String>, Spanned<Tree>)>),
 }
 
 /// Makes values of a text.
@@ -84,6 +84,7 @@ impl<'a> Reader<'a> {
             Tree::Map(entries) => {
                 let mut object = Map::new();
                 for (name, tree) in entries {
+                    let name = name.value;
                     let node = match shape {
                         Some(Shape::Struct(fields)) => fields.known.get(&name),
                         Some(Shape::Map { values }) => Some(&**values),
@@ -134,7 +135,7 @@ impl Tree {
             return None;
         };
         let text = |wanted: &str| {
-            let entry = entries.iter().find(|(name, _)| name == wanted);
+            let entry = entries.iter().find(|(name, _)| name.value == wanted);
             entry.and_then(|(_, tree)| match &tree.value {
                 Self::Text(text) => Some(text.as_str()),
                 _ => None,

@@ -25,12 +25,16 @@ pub(super) fn run(args: &Convert) -> Result<ExitCode> {
     let mut stdout = std::io::BufWriter::new(anstream::stdout().lock());
     let mut failed = false;
     for document in input::read_all(&files.filename, files.recursive, files.skip_empty)? {
-        let place = format!("{}: {}", document.place(), document.name());
+        let place = format!("{}: {}", document.origin.place(), document.name());
         let (resource, problems) = convert(&document, files.namespace.as_deref())
             .map_err(|error| error.context(place.clone()))?;
         if !problems.is_empty() {
             failed = true;
-            writeln!(stderr, "{}", report::problem_lines(&place, &problems))?;
+            writeln!(
+                stderr,
+                "{}",
+                report::problem_lines_of(&document.origin, &document.name(), &problems)
+            )?;
         }
         if let Some(resource) = resource {
             if is_json {

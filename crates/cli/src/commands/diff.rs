@@ -57,9 +57,7 @@ async fn compare(args: &Diff, global: &Global) -> Result<ExitCode> {
             }
             Err(error) => {
                 has_trouble = true;
-                let place = format!("{}: {}", task.place, Key::of(&task.resource));
-                let text = report::store_error(&place, &error);
-                writeln!(anstream::stderr(), "{text}")?;
+                writeln!(anstream::stderr(), "{}", task.failure("", &error))?;
             }
         }
     }

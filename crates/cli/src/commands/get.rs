@@ -155,7 +155,8 @@ async fn find_in_files(client: &Client, args: &Get) -> Result<Shown> {
         let wanted = document
             .decode(args.namespace.as_deref())
             .map_err(|problems| {
-                anyhow::anyhow!(report::problem_lines(&document.place(), &problems))
+                let (origin, name) = (&document.origin, document.name());
+                anyhow::anyhow!(report::problem_lines_of(origin, &name, &problems))
             })?;
         resources.push(client.get(&Key::of(&wanted)).await?);
     }

@@ -8,8 +8,10 @@ use tortie_store::Key;
 pub(super) fn parse(word: &str) -> Result<Kind> {
     let Some(kind) = Kind::from_word(word) else {
         let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.plural()).collect();
+        let near = Kind::nearest(word).map(|kind| format!("did you mean `{}`? ", kind.plural()));
         bail!(
-            "resource type '{word}' is not supported; known are {}",
+            "resource type '{word}' is not supported; {}known are {}",
+            near.unwrap_or_default(),
             names.join(", ")
         )
     };

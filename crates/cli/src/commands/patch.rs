@@ -31,7 +31,7 @@ pub(super) async fn run(args: Patch, client: &Client) -> Result<ExitCode> {
     }
     let mut new = Resource::decode_strict(&value).map_err(|problems| {
         anyhow!(report::problem_lines(
-            &format!("Error: {key} after the patch"),
+            &format!("{key} after the patch"),
             &problems
         ))
     })?;

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use tortie_api::Problems;
 use tortie_store::Error;
 
+use crate::input::Origin;
+
 /// An error with its causes on one line, and the problems of an invalid object on lines of their own.
 pub(crate) fn error(error: &anyhow::Error) -> String {
     if let Some(Error::Invalid { key, problems }) = error.downcast_ref::<Error>() {
@@ -33,13 +35,24 @@ pub(crate) fn causes(error: &anyhow::Error) -> String {
 
 /// One line per problem, each after the place, with the caret of a selector below it.
 pub(crate) fn problem_lines(place: &str, problems: &Problems) -> String {
+    lines(problems, |_| place.to_owned())
+}
+
+/// The same for an object of a file, with the line of each field.
+pub(crate) fn problem_lines_of(origin: &Origin, object: &str, problems: &Problems) -> String {
+    lines(problems, |field| {
+        format!("{}: {object}", origin.place_of(field))
+    })
+}
+
+fn lines(problems: &Problems, place: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
     for problem in problems {
         if !text.is_empty() {
             text.push('\n');
         }
         // Writing to a string cannot fail.
-        let _ = write!(text, "{place}: {problem}");
+        let _ = write!(text, "{}: {problem}", place(&problem.field));
         for line in problem.detail.iter().flat_map(|detail| detail.lines()) {
             let _ = write!(text, "\n    {line}");
         }
@@ -47,10 +60,12 @@ pub(crate) fn problem_lines(place: &str, problems: &Problems) -> String {
     text
 }
 
-/// A store's error with its causes.
+/// A store's error with its causes, about an object that the place names already.
 pub(crate) fn store_error(place: &str, error: &Error) -> String {
-    if let Error::Invalid { key, problems } = error {
-        return problem_lines(&format!("{place}: {key}"), problems);
+    match error {
+        Error::Invalid { problems, .. } => return problem_lines(place, problems),
+        Error::Unsupported { reason, .. } => return format!("{place}: {reason}"),
+        _ => {}
     }
     let mut text = format!("{place}: {error}");
     let mut cause = std::error::Error::source(error);

@@ -17,7 +17,7 @@ use self::destination::Destination;
 pub(super) use self::destination::planner;
 use super::{kinds, report};
 use crate::args::{Delete, DryRun, Files, Global};
-use crate::input;
+use crate::input::{self, Origin};
 
 /// How many resources are written at the same time.
 pub(super) const IN_FLIGHT: usize = 32;
@@ -35,7 +35,8 @@ pub(super) enum Mode {
 
 /// One resource on its way.
 pub(super) struct Task {
-    pub(super) place: String,
+    /// Where it stands, if in a file.
+    pub(super) origin: Option<Origin>,
     pub(super) resource: Resource,
 }
 
@@ -48,6 +49,11 @@ impl Mode {
             Self::Replace => "replaced",
             Self::Delete { .. } => "deleted",
         }
+    }
+
+    /// ` not created`
+    fn not_done(self) -> String {
+        format!(" not {}", self.done())
     }
 
     /// What was done to one resource.
@@ -63,15 +69,21 @@ impl Mode {
 }
 
 impl Task {
+    /// Where it stands, as messages name it.
+    pub(super) fn place(&self) -> String {
+        let origin = self.origin.as_ref();
+        origin.map_or_else(|| "Error".to_owned(), Origin::place)
+    }
+
     /// Why a resource could not be written.
-    fn failure(&self, mode: Mode, error: &Error) -> String {
-        let (key, verb) = (Key::of(&self.resource), mode.done());
-        let place = if self.place.is_empty() {
-            "Error"
-        } else {
-            self.place.as_str()
-        };
-        report::store_error(&format!("{place}: {key} not {verb}"), error)
+    pub(super) fn failure(&self, what: &str, error: &Error) -> String {
+        let object = format!("{}{what}", Key::of(&self.resource));
+        match (error, &self.origin) {
+            (Error::Invalid { problems, .. }, Some(origin)) => {
+                report::problem_lines_of(origin, &object, problems)
+            }
+            _ => report::store_error(&format!("{}: {object}", self.place()), error),
+        }
     }
 }
 
@@ -136,7 +148,7 @@ fn named(word: &str, args: &Delete) -> Result<Vec<Task>> {
         resource.metadata_mut().name = key.name;
         resource.metadata_mut().namespace = key.namespace;
         tasks.push(Task {
-            place: String::new(),
+            origin: None,
             resource,
         });
     }
@@ -149,22 +161,19 @@ pub(super) fn read(files: &Files, mode: Mode) -> Result<(Vec<Task>, usize)> {
     let mut tasks = Vec::new();
     let mut refused = 0;
     for document in documents {
-        let place = document.place();
         match document.decode(files.namespace.as_deref()) {
             Ok(mut resource) => {
                 if matches!(mode, Mode::Delete { .. }) && resource.metadata().name.is_empty() {
                     resource.set_defaults();
                 }
-                tasks.push(Task { place, resource });
+                let origin = Some(document.origin);
+                tasks.push(Task { origin, resource });
             }
             Err(problems) => {
                 refused += 1;
-                let place = format!("{place}: {}", document.name());
-                writeln!(
-                    anstream::stderr(),
-                    "{}",
-                    report::problem_lines(&place, &problems)
-                )?;
+                let (origin, name) = (&document.origin, document.name());
+                let lines = report::problem_lines_of(origin, &name, &problems);
+                writeln!(anstream::stderr(), "{lines}")?;
             }
         }
     }
@@ -260,7 +269,7 @@ pub(super) fn summarize(
                     writeln!(stdout, "{} {what}", Key::of(&task.resource))?;
                 }
             }
-            Err(error) => writeln!(stderr, "{}", task.failure(mode, error))?,
+            Err(error) => writeln!(stderr, "{}", task.failure(&mode.not_done(), error))?,
         }
     }
     let failed = refused + results.len() - done.len();
@@ -295,7 +304,11 @@ fn summarize_plan(
                 let what = word(*applied);
                 writeln!(stdout, "{} {what} (dry run)", Key::of(&task.resource))?;
             }
-            Err(error) => writeln!(anstream::stderr(), "{}", task.failure(mode, error))?,
+            Err(error) => writeln!(
+                anstream::stderr(),
+                "{}",
+                task.failure(&mode.not_done(), error)
+            )?,
         }
     }
     let (verb, counted) = (mode.done(), counted(&done));

@@ -11,6 +11,7 @@ use std::sync::mpsc;
 
 use anyhow::{Result, bail};
 use serde_json::Value;
+use tortie_api::Path;
 
 use super::{each_text, parse, parse_values};
 
@@ -101,7 +102,7 @@ fn read_text<T: Send>(
 fn parse_json(text: &str) -> Result<Vec<Value>, serde_json::Error> {
     let mut items = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter() {
-        super::flatten(value?, &mut items);
+        super::flatten(value?, &Path::ROOT, &mut |value, _| items.push(value));
     }
     Ok(items)
 }

@@ -92,6 +92,12 @@ fn output_forms_agree() {
         bad.stderr
     );
     let bad = tortie.run(&["get", "bogus"]);
+    let near = tortie.run(&["get", "netwrkpolicies"]);
+    assert!(
+        near.stderr.contains("did you mean `networkpolicies`?"),
+        "{}",
+        near.stderr
+    );
     assert!(
         bad.stderr
             .contains("resource type 'bogus' is not supported"),
@@ -141,6 +147,26 @@ fn a_failure_does_not_hide_the_others() {
 }
 
 #[test]
+fn an_object_is_named_once() {
+    let (_folder, tortie) = tortie();
+    let invalid = BUSYBOX.replace(
+        "  - action: Allow",
+        "  - {action: Allow, destination: {ports: [80]}}",
+    );
+    let output = tortie.run_with_input(&["apply", "-f", "-"], &invalid);
+    let line = output.stderr.lines().last().unwrap();
+    let expected = "stdin:11: document 1: NetworkPolicy(default/allow-busybox-egress) not applied: \
+                    spec.egress[0].destination.ports = [80]: port numbers need";
+    assert!(line.starts_with(expected), "{line}");
+    let output = tortie.run(&["delete", "tier", "default"]);
+    let line = output.stderr.lines().last().unwrap();
+    assert_eq!(
+        line,
+        "Error: Tier(default) not deleted: Cannot delete default tier"
+    );
+}
+
+#[test]
 fn resources_are_patched_labelled_and_deleted() {
     let (_folder, tortie) = tortie();
     tortie.ok_with_input(&["create", "-f", "-"], BUSYBOX);
@@ -157,7 +183,8 @@ fn resources_are_patched_labelled_and_deleted() {
     );
     let refused = tortie.run(&["patch", "np", name, "-p", "{\"spec\": {\"ordr\": 7}}"]);
     assert!(
-        refused.stderr.contains("did you mean `order`?"),
+        refused.stderr.contains("did you mean `order`?")
+            && !refused.stderr.contains("Error: Error:"),
         "{}",
         refused.stderr
     );

@@ -40,7 +40,7 @@ fn ports_without_a_protocol_are_refused() {
             "  ingress:\n  - action: Allow\n    destination: {ports: [80]}\n",
         ),
         &[
-            "stdin: document 1: NetworkPolicy(default/p): spec.ingress[0].destination.ports = [80]: port numbers need",
+            "stdin:9: document 1: NetworkPolicy(default/p): spec.ingress[0].destination.ports = [80]: port numbers need",
         ],
     );
 }
@@ -101,6 +101,55 @@ fn every_document_with_a_problem_is_named() {
             "2 of 3 resources are not valid",
         ],
     );
+}
+
+#[test]
+fn every_problem_is_named_with_its_line() {
+    let text = "\
+apiVersion: projectcalico.org/v3
+kind: NetworkPolicy
+metadata: {name: p}
+spec:
+  order: x
+  selctor: all()
+  ingress:
+  - action: Allow
+    destination:
+      ports: [80]
+    source:
+      nets:
+      - 10.0.0.0/8
+      - 10.0.0.1/8
+---
+apiVersion: projectcalico.org/v3
+kind: NetworkPolicyy
+metadata: {name: q}
+---
+apiVersion: projectcalico.org/v3
+kind: TierList
+items:
+- apiVersion: projectcalico.org/v3
+  kind: Tier
+  metadata: {name: t}
+  spec:
+    order: first
+";
+    let output = tortie().run_with_input(&["validate", "-f", "-"], text);
+    let expected = [
+        "stdin:5: document 1: NetworkPolicy(p): spec.order = \"x\": ",
+        "stdin:6: document 1: NetworkPolicy(p): spec.selctor = \"all()\": unknown field; did you mean `selector`?",
+        "stdin:14: document 1: NetworkPolicy(p): spec.ingress[0].source.nets[1] = \"10.0.0.1/8\": ",
+        "stdin:10: document 1: NetworkPolicy(p): spec.ingress[0].destination.ports = [80]: ",
+        "stdin:17: document 2: NetworkPolicyy(q): kind = \"NetworkPolicyy\": is not a kind of projectcalico.org/v3; did you \
+         mean `NetworkPolicy`?",
+        "stdin:27: document 3: Tier(t): spec.order = \"first\": ",
+        "3 of 3 resources are not valid",
+    ];
+    let lines: Vec<&str> = output.stderr.lines().collect();
+    assert_eq!(lines.len(), expected.len(), "{}", output.stderr);
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(line.starts_with(expected), "`{line}`, not `{expected}`");
+    }
 }
 
 #[test]

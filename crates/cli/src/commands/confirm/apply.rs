@@ -102,7 +102,7 @@ fn prepare(tasks: &mut [Task]) -> Result<()> {
     let mut keys = BTreeSet::new();
     for task in tasks {
         if let Some(refusal) = write::refusal(&task.resource, Mode::Apply) {
-            bail!("{}: {refusal}", task.place);
+            bail!("{}: {refusal}", task.place());
         }
         if task.resource.metadata().name.is_empty() {
             task.resource.set_defaults();
@@ -111,7 +111,7 @@ fn prepare(tasks: &mut [Task]) -> Result<()> {
         if !keys.insert(key.clone()) {
             bail!(
                 "{}: {key} is given twice, which cannot be with --confirm",
-                task.place
+                task.place()
             );
         }
     }

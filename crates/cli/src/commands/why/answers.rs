@@ -58,6 +58,6 @@ impl Answer {
 
     /// Writes it as one line.
     pub(in crate::commands) fn write_line(&self, out: &mut impl Write) -> Result<()> {
-        text::write_line(&self.question, &self.verdict, out)
+        text::Told::new(&self.question, &self.reply).write_line(out)
     }
 }

@@ -9,7 +9,6 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tortie_api::k8s::{self, ClusterNetworkPolicy};
 use tortie_api::names::{PolicyId, PolicyKind};
-use tortie_api::yaml::{self, Step};
 
 use crate::input::{self, STDIN};
 
@@ -40,14 +39,11 @@ impl Sources {
         }
         let line = || {
             let text = fs::read_to_string(&**file).ok()?;
-            let rule = written_rule(policy, &text, *number, is_ingress, rule)?;
-            let direction = direction(is_ingress);
-            let path = [
-                Step::Field("spec"),
-                Step::Field(direction),
-                Step::Item(rule),
-            ];
-            yaml::line_of(&text, number - 1, &path)
+            let mut documents = input::parse(file, &text).ok()?.into_iter();
+            let document = documents.nth(number - 1)?;
+            let rule = written_rule(policy, document.value, is_ingress, rule)?;
+            let field = format!("spec.{}[{rule}]", direction(is_ingress));
+            document.origin.line(&field)
         };
         Some(match line() {
             Some(line) => format!("{file}:{line}"),
@@ -63,8 +59,7 @@ fn direction(is_ingress: bool) -> &'static str {
 /// The place of a rule in the policy as it is written: one rule of Kubernetes becomes several of Calico's.
 fn written_rule(
     policy: &PolicyId,
-    text: &str,
-    number: usize,
+    mut value: Value,
     is_ingress: bool,
     rule: usize,
 ) -> Option<usize> {
@@ -81,8 +76,6 @@ fn written_rule(
         },
         _ => return Some(rule),
     };
-    let mut documents = input::parse(STDIN, text).ok()?;
-    let mut value = documents.swap_remove(number - 1).value;
     let written = value.pointer(&format!("/spec/{}", direction(is_ingress)))?;
     let written = written.as_array()?.clone();
     // With only the first rules, so many rules of Calico are there.
