@@ -6,6 +6,7 @@ mod local;
 mod rights;
 pub mod roles;
 pub mod tiers;
+pub mod tokens;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ pub use self::local::TokenAccess;
 pub(crate) use self::local::bearer_token;
 pub use self::rights::Rights;
 pub use self::roles::Roles;
+pub use self::tokens::Tokens;
 
 use crate::failure::{Failure, Reason, Result};
 
@@ -95,6 +97,11 @@ pub trait Authorize: Send + Sync {
 pub trait Access: Authorize {
     /// Who sends a request.
     async fn identify(&self, request: &Parts) -> Result<User>;
+
+    /// Whose a token is, and for whom it is; nothing if it is none that is known here.
+    async fn user_of_token(&self, _token: &str) -> Result<Option<(User, Vec<String>)>> {
+        Ok(None)
+    }
 
     /// Whether everybody may know whether the server is ready. Whether it is alive, everybody may know.
     fn tells_readiness(&self) -> bool {

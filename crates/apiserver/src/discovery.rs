@@ -19,6 +19,9 @@ const KUBERNETES: (u32, u32, u32) = (1, 36, 0);
 /// What can be done with the observed state of an object.
 const STATUS_VERBS: &[&str] = &["get", "patch", "update"];
 
+/// Group, version and kind of what asks for a token.
+const TOKEN_REQUEST: (&str, &str, &str) = ("authentication.k8s.io", "v1", "TokenRequest");
+
 /// `/version`.
 pub fn version() -> Value {
     let (major, minor, _) = KUBERNETES;
@@ -125,7 +128,7 @@ fn describe_group(registry: &Registry, group: &str) -> Value {
     json!({"name": group, "preferredVersion": versions.first(), "versions": versions})
 }
 
-/// The entry of a resource, and that of its observed state if that is written apart.
+/// The entry of a resource, and those of its parts that are written apart.
 fn describe_resource(resource: &ResourceType) -> impl Iterator<Item = Value> {
     let mut main = json!({
         "name": resource.plural,
@@ -152,7 +155,18 @@ fn describe_resource(resource: &ResourceType) -> impl Iterator<Item = Value> {
             "verbs": STATUS_VERBS,
         })
     });
-    [Some(main), status].into_iter().flatten()
+    let token = resource.has_tokens().then(|| {
+        json!({
+            "name": format!("{}/token", resource.plural),
+            "singularName": "",
+            "namespaced": resource.is_namespaced,
+            "group": TOKEN_REQUEST.0,
+            "version": TOKEN_REQUEST.1,
+            "kind": TOKEN_REQUEST.2,
+            "verbs": ["create"],
+        })
+    });
+    [Some(main), status, token].into_iter().flatten()
 }
 
 /// The words for several resources at once, such as in `kubectl get all`, that a resource goes by.

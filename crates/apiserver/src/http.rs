@@ -11,6 +11,7 @@ mod repeated;
 mod reply;
 mod reviews;
 mod stream;
+mod tokens;
 mod work;
 
 use std::sync::{Arc, OnceLock};
@@ -34,7 +35,7 @@ pub use self::budget::DEFAULT_MEMORY;
 use self::budget::{Budget, Share};
 use self::metrics::{Metrics, Subject};
 use self::objects::Asked;
-use crate::access::{Access, User};
+use crate::access::{Access, Tokens, User};
 use crate::audit::{Log, Record};
 use crate::discovery::{self, Aggregation};
 use crate::failure::{Failure, Reason, Result};
@@ -61,6 +62,7 @@ pub struct Api {
     admission: Admission,
     budget: Arc<Budget>,
     audit: Option<Arc<Log>>,
+    tokens: Option<Arc<Tokens>>,
     /// Whether watches have to end, because the server does.
     closing: watch::Sender<bool>,
 }
@@ -73,6 +75,8 @@ pub struct Options {
     pub memory: usize,
     /// Where requests are written down.
     pub audit: Option<Log>,
+    /// Signs tokens of service accounts, if any are given.
+    pub tokens: Option<Arc<Tokens>>,
 }
 
 impl Default for Options {
@@ -81,6 +85,7 @@ impl Default for Options {
             places: Places::default(),
             memory: DEFAULT_MEMORY,
             audit: None,
+            tokens: None,
         }
     }
 }
@@ -104,6 +109,7 @@ impl Api {
             budget: Budget::new(options.memory, metrics.flow_control()),
             metrics,
             audit: options.audit.map(Arc::new),
+            tokens: options.tokens,
             closing: watch::Sender::new(false),
         })
     }
@@ -276,7 +282,7 @@ impl Api {
         let verb = match target {
             Target::Objects(objects) => {
                 let query = Query::parse(parts.uri.query().unwrap_or_default());
-                objects::verb(&parts.method, objects.name.is_some(), &query).ok()
+                objects::verb(&parts.method, objects, &query).ok()
             }
             _ => None,
         };

@@ -32,7 +32,10 @@ pub fn decode(bytes: &[u8]) -> Result<Value> {
         Failure::bad_request("the body does not begin as protobuf of Kubernetes does")
     })?;
     let envelope = Envelope::read(unknown).map_err(Malformed::in_body)?;
-    let Some(message) = MESSAGES.get(envelope.kind) else {
+    // Most kinds are of one group only.
+    let group = envelope.api_version.split('/').next().unwrap_or_default();
+    let own = MESSAGES.get(format!("{group}/{}", envelope.kind).as_str());
+    let Some(message) = own.or_else(|| MESSAGES.get(envelope.kind)) else {
         let message = format!(
             "{} {:?} is not taken in protobuf: send application/json",
             envelope.api_version, envelope.kind

@@ -51,6 +51,8 @@ pub enum Review {
     SubjectAccess,
     /// `authentication.k8s.io/v1` `SelfSubjectReview`.
     SelfSubject,
+    /// `authentication.k8s.io/v1` `TokenReview`.
+    Token,
 }
 
 /// The kinds of Kubernetes itself that policies, addresses and controllers need.
@@ -64,12 +66,16 @@ pub enum Native {
     ConfigMap,
     /// `discovery.k8s.io/v1` `EndpointSlice`.
     EndpointSlice,
+    /// `v1` `Event`.
+    Event,
     /// `coordination.k8s.io/v1` `Lease`.
     Lease,
     /// `v1` `Namespace`.
     Namespace,
     /// `networking.k8s.io/v1` `NetworkPolicy`.
     NetworkPolicy,
+    /// `events.k8s.io/v1` `Event`: another view of the same objects.
+    NewEvent,
     /// `v1` `Node`.
     Node,
     /// `v1` `Pod`.
@@ -78,6 +84,8 @@ pub enum Native {
     Role,
     /// `rbac.authorization.k8s.io/v1` `RoleBinding`.
     RoleBinding,
+    /// `v1` `Secret`.
+    Secret,
     /// `v1` `Service`.
     Service,
     /// `v1` `ServiceAccount`.
@@ -194,6 +202,11 @@ impl ResourceType {
         if self.is_stored() { VERBS } else { &["create"] }
     }
 
+    /// Whether objects are accounts that tokens are given to, at `…/token`.
+    pub fn has_tokens(&self) -> bool {
+        self.content == Content::Native(Native::ServiceAccount)
+    }
+
     /// The fields that field selectors may ask for.
     pub fn selectable_fields(&self) -> &'static [&'static str] {
         match self.content {
@@ -209,6 +222,35 @@ impl ResourceType {
             ],
             Content::Native(Native::Node) => &["metadata.name", "spec.unschedulable"],
             Content::Native(Native::Namespace) => &["metadata.name", "status.phase"],
+            Content::Native(Native::Event) => &[
+                "involvedObject.apiVersion",
+                "involvedObject.fieldPath",
+                "involvedObject.kind",
+                "involvedObject.name",
+                "involvedObject.namespace",
+                "involvedObject.resourceVersion",
+                "involvedObject.uid",
+                "metadata.name",
+                "metadata.namespace",
+                "reason",
+                "reportingComponent",
+                "type",
+            ],
+            Content::Native(Native::NewEvent) => &[
+                "metadata.name",
+                "metadata.namespace",
+                "reason",
+                "regarding.apiVersion",
+                "regarding.fieldPath",
+                "regarding.kind",
+                "regarding.name",
+                "regarding.namespace",
+                "regarding.resourceVersion",
+                "regarding.uid",
+                "reportingController",
+                "type",
+            ],
+            Content::Native(Native::Secret) => &["metadata.name", "metadata.namespace", "type"],
             Content::Calico(kind) if kind.is_tiered_policy() => {
                 &["metadata.name", "metadata.namespace", "spec.tier"]
             }
@@ -221,13 +263,16 @@ impl Native {
     /// All of them, by group.
     pub const ALL: &'static [Self] = &[
         Self::ConfigMap,
+        Self::Event,
         Self::Namespace,
         Self::Node,
         Self::Pod,
+        Self::Secret,
         Self::Service,
         Self::ServiceAccount,
         Self::Lease,
         Self::EndpointSlice,
+        Self::NewEvent,
         Self::NetworkPolicy,
         Self::ClusterRole,
         Self::ClusterRoleBinding,
@@ -246,6 +291,9 @@ impl Native {
     fn resource_type(self) -> ResourceType {
         let (group, kind, plural, short_names): (_, _, _, &[_]) = match self {
             Self::ConfigMap => ("", "ConfigMap", "configmaps", &["cm"]),
+            Self::Event => ("", "Event", "events", &["ev"]),
+            Self::NewEvent => ("events.k8s.io", "Event", "events", &["ev"]),
+            Self::Secret => ("", "Secret", "secrets", &[]),
             Self::Namespace => ("", "Namespace", "namespaces", &["ns"]),
             Self::Node => ("", "Node", "nodes", &["no"]),
             Self::Pod => ("", "Pod", "pods", &["po"]),
@@ -294,6 +342,7 @@ impl Review {
         Self::SelfSubjectRules,
         Self::SubjectAccess,
         Self::SelfSubject,
+        Self::Token,
     ];
 
     fn resource_type(self) -> ResourceType {
@@ -323,6 +372,7 @@ impl Review {
                 "SelfSubjectReview",
                 "selfsubjectreviews",
             ),
+            Self::Token => ("authentication.k8s.io", "TokenReview", "tokenreviews"),
         };
         ResourceType {
             group,
@@ -373,7 +423,7 @@ mod tests {
     #[test]
     fn groups_come_once() {
         let groups = Registry::standalone().groups();
-        assert_eq!(groups.len(), 8);
+        assert_eq!(groups.len(), 9);
         assert_eq!(groups[0], ("", "v1"));
     }
 }

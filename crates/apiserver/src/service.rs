@@ -1,6 +1,8 @@
 //! What can be done with objects: the verbs of the API, without HTTP.
 
 mod decoded;
+mod events;
+mod existence;
 mod expiring;
 mod guard;
 mod hubs;

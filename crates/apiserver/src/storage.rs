@@ -2,6 +2,7 @@
 
 mod calico;
 mod documents;
+mod events;
 mod native;
 mod roles;
 pub(crate) mod services;

@@ -2,6 +2,7 @@
 
 mod age;
 mod calico;
+mod event;
 mod json_path;
 mod native;
 mod node;

@@ -1,6 +1,7 @@
 //! What Kubernetes' own controllers and nodes do in a cluster, for an API server that stands alone.
 
 mod endpoint_slices;
+mod idle_pods;
 mod slice;
 mod workload_endpoints;
 
@@ -18,6 +19,7 @@ const VETH_PREFIX: &str = "cali";
 pub(crate) fn add(manager: &Manager, datastore: &Client, cluster: &kube::Client) {
     workload_endpoints::add(manager, datastore);
     endpoint_slices::add(manager, cluster);
+    idle_pods::add(manager, cluster);
 }
 
 /// The addresses of a pod's own network, as its status or the CNI plugin tell them; none once it has finished.

@@ -5,22 +5,25 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::http::header;
 use axum::http::request::Parts;
+use jiff::Timestamp;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tortie_operator::tls::{Authorities, Peer};
 
+use super::tokens::{ISSUER, Tokens};
 use super::{Access, Attributes, Authorize, Roles, User, unauthorized, user_of_certificate};
 use crate::failure::Result;
 
 /// Access for those who know one secret token, and for processes of root or of the user who runs the server that come
-/// through its socket: they may do everything. Certificates of an authority, if there is one, name others, who may do
+/// through its socket: they may do everything. Tokens of service accounts, and certificates of an authority, if there is one, name others, who may do
 /// everything if they are in the group for that, else what their roles allow.
 #[derive(Clone)]
 pub struct TokenAccess {
     /// Its hash, so that comparing takes the same time whatever is given.
     token: [u8; 32],
     authorities: Option<Arc<Authorities>>,
+    tokens: Option<Arc<Tokens>>,
     roles: Arc<Roles>,
     own_uid: u32,
 }
@@ -31,6 +34,7 @@ impl TokenAccess {
         Self {
             token: Sha256::digest(token).into(),
             authorities: None,
+            tokens: None,
             roles,
             own_uid: rustix::process::geteuid().as_raw(),
         }
@@ -40,6 +44,13 @@ impl TokenAccess {
     #[must_use]
     pub fn with_authorities(mut self, authorities: Arc<Authorities>) -> Self {
         self.authorities = Some(authorities);
+        self
+    }
+
+    /// Lets in service accounts as well.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: Arc<Tokens>) -> Self {
+        self.tokens = Some(tokens);
         self
     }
 
@@ -86,16 +97,27 @@ impl Authorize for TokenAccess {
 impl Access for TokenAccess {
     async fn identify(&self, request: &Parts) -> Result<User> {
         if let Some(given) = bearer_token(request) {
-            let hash: [u8; 32] = Sha256::digest(given).into();
-            return if hash == self.token {
-                Ok(User::administrator())
-            } else {
-                Err(unauthorized())
+            let found = self.user_of_token(given).await?;
+            let is_for_us = |audience: &String| audience == ISSUER;
+            return match found {
+                Some((user, audiences)) if audiences.iter().any(is_for_us) => Ok(user),
+                _ => Err(unauthorized()),
             };
         }
         let peer = request.extensions.get::<Peer>();
         peer.and_then(|peer| self.user_of_peer(peer))
             .ok_or_else(unauthorized)
+    }
+
+    async fn user_of_token(&self, token: &str) -> Result<Option<(User, Vec<String>)>> {
+        let hash: [u8; 32] = Sha256::digest(token).into();
+        if hash == self.token {
+            return Ok(Some((User::administrator(), vec![ISSUER.to_owned()])));
+        }
+        match &self.tokens {
+            Some(tokens) => tokens.read(token, Timestamp::now().as_second()).await,
+            None => Ok(None),
+        }
     }
 }
 

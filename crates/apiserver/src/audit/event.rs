@@ -10,7 +10,7 @@ use tortie_operator::tls::Peer;
 
 use super::{Level, Log};
 use crate::access::User;
-use crate::path::Target;
+use crate::path::{Objects, Target};
 
 /// What stands for a secret.
 const REDACTED: &str = "redacted";
@@ -29,6 +29,8 @@ pub struct Record {
     is_watch: bool,
     /// Whether the answer is one object.
     is_about_one: bool,
+    /// Whether what is sent and answered is never written down.
+    is_secret: bool,
 }
 
 impl Record {
@@ -69,6 +71,7 @@ impl Record {
             log,
             event: Some(event),
             is_watch: verb == "watch",
+            is_secret: matches!(target, Target::Objects(objects) if holds_secrets(objects)),
             is_about_one: matches!(target, Target::Objects(_))
                 && !matches!(verb, "list" | "watch" | "deletecollection"),
         }
@@ -81,14 +84,14 @@ impl Record {
 
     /// Notes what was sent, if that is wanted. What is no JSON is left out.
     pub(crate) fn set_request(&mut self, body: &[u8]) {
-        if self.log.level() >= Level::Request && !body.is_empty() {
+        if self.log.level() >= Level::Request && !body.is_empty() && !self.is_secret {
             self.set_object("requestObject", body);
         }
     }
 
     /// Whether what is answered is wanted.
     pub(crate) fn wants_response(&self) -> bool {
-        self.is_about_one && self.log.level() >= Level::RequestResponse
+        self.is_about_one && !self.is_secret && self.log.level() >= Level::RequestResponse
     }
 
     /// Notes what is answered.
@@ -146,6 +149,12 @@ impl Drop for Record {
             "no answer: the client left or the request took too long",
         );
     }
+}
+
+/// Whether objects are secrets or tokens as a whole.
+fn holds_secrets(objects: &Objects) -> bool {
+    matches!(&*objects.resource, "secrets" | "tokenreviews")
+        || objects.subresource.as_deref() == Some("token")
 }
 
 /// The path and the query, without secrets.

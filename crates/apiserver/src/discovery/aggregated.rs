@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{STATUS_VERBS, categories, group_names, versions_of};
+use super::{STATUS_VERBS, TOKEN_REQUEST, categories, group_names, versions_of};
 use crate::registry::{Registry, ResourceType};
 
 /// Which version of `apidiscovery.k8s.io` is asked for.
@@ -96,6 +96,12 @@ fn describe_resource(resource: &ResourceType) -> Value {
     if resource.has_status {
         result["subresources"] =
             json!([{"subresource": "status", "responseKind": kind, "verbs": STATUS_VERBS}]);
+    }
+    if resource.has_tokens() {
+        let (group, version, kind) = TOKEN_REQUEST;
+        let kind = json!({"group": group, "version": version, "kind": kind});
+        result["subresources"] =
+            json!([{"subresource": "token", "responseKind": kind, "verbs": ["create"]}]);
     }
     result
 }

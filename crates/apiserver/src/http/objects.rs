@@ -45,19 +45,21 @@ impl Api {
             accept,
         } = asked;
         let namespace = namespace_of(of, target)?;
-        let is_status = match target.subresource.as_deref() {
-            None => false,
-            Some("status") if of.has_status => true,
+        let part = match target.subresource.as_deref() {
+            None => "",
+            Some("status") if of.has_status => "status",
+            Some("token") if of.has_tokens() => "token",
             Some(_) => return Err(not_found()),
         };
-        let verb = verb(&parts.method, target.name.is_some(), query)?;
+        let is_status = part == "status";
+        let verb = verb(&parts.method, target, query)?;
         let selected = selected_name(of, query, verb);
         let attributes = Attributes {
             verb,
             group: of.group,
             version: of.version,
             resource: of.plural,
-            subresource: if is_status { "status" } else { "" },
+            subresource: part,
             // Rights in a namespace are also about the namespace itself.
             namespace: match of.content {
                 Content::Native(Native::Namespace) => target.name.as_deref(),
@@ -69,6 +71,12 @@ impl Api {
         if let Content::Review(review) = of.content {
             return match verb {
                 "create" => self.review(review, asked, namespace, &body).await,
+                _ => Err(method_not_allowed(&parts.method)),
+            };
+        }
+        if let ("token", Some(namespace), Some(name)) = (part, namespace, &target.name) {
+            return match verb {
+                "create" => self.issue_token(asked, namespace, name, &body).await,
                 _ => Err(method_not_allowed(&parts.method)),
             };
         }
@@ -259,13 +267,14 @@ fn patch_body(options: &WriteOptions, sent: &Sent) -> Result<Body> {
 }
 
 /// The verb of a request, as access is decided by.
-pub(super) fn verb(method: &Method, has_name: bool, query: &Query) -> Result<&'static str> {
+pub(super) fn verb(method: &Method, target: &Objects, query: &Query) -> Result<&'static str> {
     let is_watch = query.flag("watch")?.unwrap_or_default();
-    match (method.as_str(), has_name) {
+    match (method.as_str(), target.name.is_some()) {
         ("GET" | "HEAD", _) if is_watch => Ok("watch"),
         ("GET" | "HEAD", true) => Ok("get"),
         ("GET" | "HEAD", false) => Ok("list"),
         ("POST", false) => Ok("create"),
+        ("POST", true) if target.subresource.is_some() => Ok("create"),
         ("PUT", true) => Ok("update"),
         ("PATCH", true) => Ok("patch"),
         ("DELETE", true) => Ok("delete"),

@@ -36,6 +36,7 @@ impl Api {
         let spec = &object["spec"];
         let status = match review {
             Review::SelfSubject => json!({"userInfo": user.info()}),
+            Review::Token => self.review_token(spec).await?,
             Review::SelfSubjectRules => {
                 let Some(namespace) = spec["namespace"].as_str().filter(|name| !name.is_empty())
                 else {

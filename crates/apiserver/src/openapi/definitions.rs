@@ -1,12 +1,15 @@
 //! The schemas of kinds, of lists of them, and of what they refer to, by name.
 
-use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use k8s_openapi::api::authentication::v1::{SelfSubjectReview, TokenReview};
 use k8s_openapi::api::authorization::v1::{
     LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview,
 };
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Event, Namespace, Node, Pod, Secret, Service, ServiceAccount,
+};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::events::v1::Event as NewEvent;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
@@ -108,13 +111,16 @@ natives!(
     ClusterRoleBinding,
     ConfigMap,
     EndpointSlice,
+    Event,
     Lease,
     Namespace,
     NetworkPolicy,
+    NewEvent,
     Node,
     Pod,
     Role,
     RoleBinding,
+    Secret,
     Service,
     ServiceAccount
 );
@@ -136,7 +142,8 @@ reviews!(
     SelfSubject: SelfSubjectReview,
     SelfSubjectAccess: SelfSubjectAccessReview,
     SelfSubjectRules: SelfSubjectRulesReview,
-    SubjectAccess: SubjectAccessReview
+    SubjectAccess: SubjectAccessReview,
+    Token: TokenReview
 );
 
 /// Adds the definitions of a kind and of lists of it, if there are any.

@@ -29,6 +29,9 @@ use self::issue::{Authority, Subject};
 pub use self::clients::{Client, Issued, Lifetime, kubeconfig_for, write_secret};
 pub use self::issue::{SelfIssued, issue_for_service};
 
+/// The file with what tokens of service accounts are signed with.
+const ACCOUNT_SECRET: &str = "service-account.key";
+
 /// What is left of a certificate's time when another one is made.
 const RENEWAL: Duration = Duration::from_hours(30 * 24);
 
@@ -91,6 +94,8 @@ pub struct Credentials {
     pub client_key: PathBuf,
     /// The token of the administrator.
     pub token: PathBuf,
+    /// What tokens of service accounts are signed with.
+    pub account_secret: PathBuf,
     /// How clients find the server and are let in.
     pub kubeconfig: PathBuf,
 }
@@ -128,9 +133,11 @@ fn prepare_at(purpose: &Purpose, now: Timestamp) -> Result<Credentials, Error> {
         is_server: false,
     };
     let (certificate, key) = authority.prepare_pair(&folder, "admin", &administrator)?;
-    if folder.read("token")?.is_none_or(|token| token.len() < 32) {
-        let half = || uuid::Uuid::new_v4().simple().to_string();
-        folder.write_secret("token", &(half() + &half()))?;
+    for name in ["token", ACCOUNT_SECRET] {
+        if folder.read(name)?.is_none_or(|token| token.len() < 32) {
+            let half = || uuid::Uuid::new_v4().simple().to_string();
+            folder.write_secret(name, &(half() + &half()))?;
+        }
     }
     let kubeconfig = Kubeconfig {
         url: &purpose.url,
@@ -152,6 +159,7 @@ fn prepare_at(purpose: &Purpose, now: Timestamp) -> Result<Credentials, Error> {
         client_certificate: path("admin.crt"),
         client_key: path("admin.key"),
         token: path("token"),
+        account_secret: path(ACCOUNT_SECRET),
         kubeconfig: path("kubeconfig"),
     })
 }
@@ -186,6 +194,11 @@ fn renew(purpose: &Purpose, clients: &Authorities, now: Timestamp) -> Result<(),
 }
 
 impl Credentials {
+    /// What tokens of service accounts are signed with.
+    pub fn read_account_secret(&self) -> Result<String, Error> {
+        read(&self.account_secret)
+    }
+
     /// The token of the administrator.
     pub fn read_token(&self) -> Result<String, Error> {
         read(&self.token)

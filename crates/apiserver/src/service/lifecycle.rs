@@ -166,6 +166,7 @@ pub(super) fn prepare_change(
     }
     check_identity(of, old, new)?;
     check_role_reference(of, old, new)?;
+    check_immutable(of, old, new)?;
     for field in KEPT {
         let value = old["metadata"].get(*field).cloned();
         set_or_remove(&mut new["metadata"], field, value);
@@ -191,6 +192,32 @@ fn check_role_reference(of: &ResourceType, old: &Value, new: &Value) -> Result<(
     let mut problems = Problems::default();
     let root = tortie_api::Path::ROOT;
     problems.add(&root.field("roleRef"), after, "cannot change roleRef");
+    let name = old["metadata"]["name"].as_str().unwrap_or_default();
+    Err(Failure::invalid(of.group, of.kind, name, &problems))
+}
+
+/// What is said to be immutable stays so, and a secret keeps its type.
+fn check_immutable(of: &ResourceType, old: &Value, new: &Value) -> Result<()> {
+    let fields: &[&str] = match of.content {
+        Content::Native(Native::Secret) if old["immutable"] == true => {
+            &["data", "immutable", "type"]
+        }
+        Content::Native(Native::Secret) => &["type"],
+        Content::Native(Native::ConfigMap) if old["immutable"] == true => {
+            &["binaryData", "data", "immutable"]
+        }
+        _ => return Ok(()),
+    };
+    let mut problems = Problems::default();
+    let root = tortie_api::Path::ROOT;
+    for field in fields {
+        if old[*field] != new[*field] {
+            problems.add_missing(&root.field(field), "field is immutable");
+        }
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
     let name = old["metadata"]["name"].as_str().unwrap_or_default();
     Err(Failure::invalid(of.group, of.kind, name, &problems))
 }

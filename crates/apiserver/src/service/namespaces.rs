@@ -39,7 +39,7 @@ impl Service {
     }
 
     /// The type of a kind of Kubernetes itself, if it is served.
-    pub(super) fn native(&self, native: Native) -> Option<&ResourceType> {
+    pub(crate) fn native(&self, native: Native) -> Option<&ResourceType> {
         let mut types = self.registry.types().iter();
         types.find(|found| found.content == Content::Native(native))
     }

@@ -7,9 +7,9 @@ use tortie_store::embedded::{
     Document, DocumentChange, DocumentError, DocumentKey, Documents, Most, Snapshot, Stored,
 };
 
-use super::{Change, Changes, Mode, Storage, What, before_writing, native, store_failure};
+use super::{Change, Changes, Mode, Storage, What, before_writing, events, native, store_failure};
 use crate::failure::{Failure, Reason, Result};
-use crate::registry::ResourceType;
+use crate::registry::{Content, Native, ResourceType};
 
 /// Kubernetes' own objects.
 #[derive(Clone)]
@@ -122,7 +122,10 @@ impl Storage for DocumentStorage {
             return Ok(object);
         }
         before_writing().await;
-        let stored = self.documents.create(key.clone(), encode(&object)).await;
+        let stored = self
+            .documents
+            .create(key.clone(), encode(of, &object))
+            .await;
         let revision = stored.map_err(|error| failure(of, &key.name, error))?;
         Ok(at_revision(object, revision))
     }
@@ -137,7 +140,7 @@ impl Storage for DocumentStorage {
         before_writing().await;
         let stored = self
             .documents
-            .update(key.clone(), encode(&object), expected);
+            .update(key.clone(), encode(of, &object), expected);
         let revision = stored
             .await
             .map_err(|error| failure(of, &key.name, error))?;
@@ -184,9 +187,15 @@ impl Storage for DocumentStorage {
 /// Where objects of a type are: `pods`, or `networkpolicies.networking.k8s.io`.
 fn collection(of: &ResourceType) -> String {
     match of.group {
+        _ if is_view(of) => of.plural.to_owned(),
         "" => of.plural.to_owned(),
         group => format!("{}.{group}", of.plural),
     }
+}
+
+/// Whether objects of a type are kept as those of another.
+fn is_view(of: &ResourceType) -> bool {
+    of.content == Content::Native(Native::NewEvent)
 }
 
 fn key(of: &ResourceType, namespace: &str, name: &str) -> DocumentKey {
@@ -199,8 +208,11 @@ fn key_of(of: &ResourceType, object: &Value) -> DocumentKey {
 }
 
 /// What is stored. The revision is the store's to tell.
-fn encode(object: &Value) -> Vec<u8> {
+fn encode(of: &ResourceType, object: &Value) -> Vec<u8> {
     let mut object = object.clone();
+    if is_view(of) {
+        object = events::to_core(object);
+    }
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("resourceVersion");
     }
@@ -215,6 +227,11 @@ fn decode(of: &ResourceType, document: &Document) -> Result<Value> {
         );
         Failure::new(Reason::Internal, message)
     })?;
+    let decoded = if is_view(of) {
+        events::from_core(decoded)
+    } else {
+        decoded
+    };
     Ok(at_revision(decoded, document.revision))
 }
 

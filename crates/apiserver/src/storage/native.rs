@@ -1,8 +1,13 @@
 //! What Kubernetes' own objects must look like, and what is filled in.
 
+mod secret;
+
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Event, Namespace, Node, Pod, Secret, Service, ServiceAccount,
+};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::events::v1::Event as NewEvent;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use serde::Serialize;
@@ -30,13 +35,16 @@ pub(super) fn checked(of: &ResourceType, mut object: Value, mode: Mode) -> Resul
         Native::ClusterRoleBinding => known::<ClusterRoleBinding>(&object),
         Native::ConfigMap => known::<ConfigMap>(&object),
         Native::EndpointSlice => known::<EndpointSlice>(&object),
+        Native::Event => known::<Event>(&object),
         Native::Lease => known::<Lease>(&object),
         Native::Namespace => known::<Namespace>(&object),
         Native::NetworkPolicy => known::<NetworkPolicy>(&object),
+        Native::NewEvent => known::<NewEvent>(&object),
         Native::Node => known::<Node>(&object),
         Native::Pod => known::<Pod>(&object),
         Native::Role => known::<Role>(&object),
         Native::RoleBinding => known::<RoleBinding>(&object),
+        Native::Secret => known::<Secret>(&object),
         Native::Service => known::<Service>(&object),
         Native::ServiceAccount => known::<ServiceAccount>(&object),
     };
@@ -89,6 +97,9 @@ fn check(native: Native, object: &Value, problems: &mut Problems) {
         Native::ClusterRoleBinding => check_cluster_role_binding(&typed(object), problems),
         Native::Role => check_role(&typed(object), problems),
         Native::RoleBinding => check_role_binding(&typed(object), problems),
+        Native::Event => check_event(object, "involvedObject", problems),
+        Native::NewEvent => check_event(object, "regarding", problems),
+        Native::Secret => secret::check(object, problems),
         Native::Service => services::check(object, problems),
         Native::Pod if is_empty(&object["spec"]["containers"]) => {
             problems.add_missing(&spec.field("containers"), "must name at least one");
@@ -107,6 +118,18 @@ fn check(native: Native, object: &Value, problems: &mut Problems) {
     }
 }
 
+/// An event is in the namespace of what it is about, or in that for what is in none.
+fn check_event(event: &Value, about: &str, problems: &mut Problems) {
+    let of = event[about]["namespace"].as_str().unwrap_or_default();
+    let of = if of.is_empty() { "default" } else { of };
+    let own = event["metadata"]["namespace"].as_str();
+    if own.is_some_and(|own| own != of && !(of == "default" && own == "kube-system")) {
+        let root = tortie_api::Path::ROOT;
+        let at = root.field(about);
+        problems.add(&at.field("namespace"), of, "does not match event.namespace");
+    }
+}
+
 /// What was written from this type.
 fn typed<K: DeserializeOwned + Default>(object: &Value) -> K {
     serde_json::from_value(object.clone()).unwrap_or_default()
@@ -120,6 +143,9 @@ fn is_empty(list: &Value) -> bool {
 fn fill_in(native: Native, object: &mut Value) {
     if matches!(native, Native::ClusterRoleBinding | Native::RoleBinding) {
         return fill_in_role_group(object);
+    }
+    if native == Native::Secret {
+        return secret::fill_in(object);
     }
     let Some(spec) = object.get_mut("spec") else {
         if native == Native::EndpointSlice {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Column, NONE, age, items, join_or_none, node, pod, service, text_or};
+use super::{Column, NONE, age, event, items, join_or_none, node, pod, service, text_or};
 use crate::registry::Native;
 
 /// How many ports and addresses of a slice are shown.
@@ -41,6 +41,8 @@ pub(super) fn columns(kind: Native) -> &'static [Column] {
                 ]
             }
         }
+        Native::Event | Native::NewEvent => event::COLUMNS,
+        Native::Secret => const { &[NAME, Column::new("Type"), Column::whole("Data"), AGE] },
         Native::Lease => const { &[NAME, Column::new("Holder"), AGE] },
         Native::Namespace => const { &[NAME, Column::new("Status"), AGE] },
         Native::NetworkPolicy => const { &[NAME, Column::new("Pod-Selector"), AGE] },
@@ -94,6 +96,11 @@ pub(super) fn columns(kind: Native) -> &'static [Column] {
 
 pub(super) fn cells(kind: Native, object: &Value, now: Timestamp) -> Vec<Value> {
     let own = match kind {
+        Native::Event | Native::NewEvent => return event::cells(object, now),
+        Native::Secret => {
+            let count = object["data"].as_object().map_or(0, serde_json::Map::len);
+            vec![text_or(&object["type"], "").into(), json!(count)]
+        }
         Native::ClusterRole | Native::Role => {
             vec![object["metadata"]["creationTimestamp"].clone()]
         }

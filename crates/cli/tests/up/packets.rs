@@ -488,3 +488,31 @@ fn its_kubeconfig_and_its_socket_are_one_view() {
     let right = format!("{NODE}: iptables has what it should have; no drift\n");
     assert_eq!(verified.stdout, right, "{}", verified.stderr);
 }
+
+/// Nobody runs containers here; who made a pod is told so, and what makes one that has a network.
+#[test]
+fn a_pod_that_nothing_runs_has_an_event_that_says_why() {
+    let site = Site::new();
+    site.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}));
+    site.up
+        .kubectl(&["run", "idle", "--image=web", "--namespace=shop"]);
+    site.pod("web");
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let told = site
+            .up
+            .kubectl(&["describe", "pod", "idle", "--namespace=shop"]);
+        if told.contains("`tortie pod run idle -n shop`") {
+            assert!(told.contains("NoKubelet"), "{told}");
+            break;
+        }
+        assert!(Instant::now() < end, "{told}\n{}", site.up.log());
+        thread::sleep(Duration::from_millis(50));
+    }
+    let events = site.up.json(&["events", "--namespace=shop"]);
+    let about = events["items"].as_array().unwrap().iter();
+    let about: Vec<&Value> = about
+        .map(|event| &event["involvedObject"]["name"])
+        .collect();
+    assert_eq!(about, ["idle"]);
+}

@@ -5,6 +5,7 @@ mod escalation;
 mod objects;
 mod reviews;
 mod rights;
+mod tokens;
 
 use std::path::PathBuf;
 

@@ -161,12 +161,12 @@ mod tests {
 
     use super::*;
 
-    fn service(spec: Value) -> Service {
+    fn service(spec: &Value) -> Service {
         let metadata = json!({"name": "web", "namespace": "shop", "uid": "u"});
         serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
     }
 
-    fn pod(name: &str, port: u16, status: Value) -> Pod {
+    fn pod(name: &str, port: u16, status: &Value) -> Pod {
         serde_json::from_value(json!({
             "metadata": {"name": name, "namespace": "shop", "labels": {"app": "web", "name": name}, "uid": name},
             "spec": {"nodeName": "n", "containers": [
@@ -187,17 +187,17 @@ mod tests {
             "podIP": "10.0.0.2", "conditions": [{"type": "Ready", "status": "False"}],
         });
         let pods = [
-            pod("a", 8080, json!({"podIP": "10.0.0.1"})),
-            pod("b", 8080, unready),
-            pod("c", 9090, json!({"podIP": "10.0.0.3"})),
-            pod("d", 8080, json!({})),
+            pod("a", 8080, &json!({"podIP": "10.0.0.1"})),
+            pod("b", 8080, &unready),
+            pod("c", 9090, &json!({"podIP": "10.0.0.3"})),
+            pod("d", 8080, &json!({})),
             pod(
                 "e",
                 8080,
                 json!({"podIP": "10.0.0.5", "phase": "Succeeded"}),
             ),
         ];
-        let slices = wanted(&service(spec), pods.iter());
+        let slices = wanted(&service(&spec), pods.iter());
         let told = slices.iter().map(|slice| {
             let endpoints = slice.endpoints.iter().flatten();
             let endpoints: Vec<_> = endpoints
@@ -220,7 +220,7 @@ mod tests {
                 ("web-ipv4-1", Some(9090), vec![("10.0.0.3", Some(true))]),
             ]
         );
-        assert_eq!(wanted(&service(other), pods.iter()), []);
-        assert_eq!(wanted(&service(none), pods.iter()), []);
+        assert_eq!(wanted(&service(&other), pods.iter()), []);
+        assert_eq!(wanted(&service(&none), pods.iter()), []);
     }
 }

@@ -76,6 +76,18 @@ pub(crate) fn cluster_roles() -> Vec<Value> {
             ],
         ),
         role(
+            "system:auth-delegator",
+            &[],
+            &[
+                rule(&["authentication.k8s.io"], &["tokenreviews"], &["create"]),
+                rule(
+                    &["authorization.k8s.io"],
+                    &["subjectaccessreviews"],
+                    &["create"],
+                ),
+            ],
+        ),
+        role(
             "system:monitoring",
             &[],
             &[paths(
@@ -184,6 +196,7 @@ fn view() -> Vec<Value> {
             &[""],
             &[
                 "configmaps",
+                "events",
                 "namespaces",
                 "namespaces/status",
                 "pods",
@@ -196,6 +209,7 @@ fn view() -> Vec<Value> {
         ),
         rule(&["coordination.k8s.io"], &["leases"], READING),
         rule(&["discovery.k8s.io"], &["endpointslices"], READING),
+        rule(&["events.k8s.io"], &["events"], READING),
         rule(&["networking.k8s.io"], &["networkpolicies"], READING),
         rule(&[calico()], ANY, READING),
     ]
@@ -223,9 +237,20 @@ fn edit() -> Vec<Value> {
     vec![
         rule(
             &[""],
-            &["configmaps", "pods", "serviceaccounts", "services"],
+            &[
+                "configmaps",
+                "events",
+                "pods",
+                "secrets",
+                "serviceaccounts",
+                "services",
+            ],
             WRITING,
         ),
+        // Who may write pods could read them by one that mounts them.
+        rule(&[""], &["secrets"], READING),
+        rule(&[""], &["serviceaccounts/token"], &["create"]),
+        rule(&["events.k8s.io"], &["events"], WRITING),
         rule(&["coordination.k8s.io"], &["leases"], WRITING),
         rule(&["networking.k8s.io"], &["networkpolicies"], WRITING),
         rule(&[calico()], &[&in_tiers[..], &others].concat(), WRITING),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use ipnet::IpNet;
-use tortie_apiserver::access::TokenAccess;
+use tortie_apiserver::access::{TokenAccess, Tokens};
 use tortie_apiserver::audit::{self, Log};
 use tortie_apiserver::http::{Api, DEFAULT_MEMORY, Options};
 use tortie_apiserver::server::certificates::{self, Credentials, Purpose};
@@ -71,7 +71,12 @@ impl ApiServer {
         let local = socket::bind(&socket)?;
         let own_socket = OwnFile(socket);
         let access = TokenAccess::new(&credentials.read_token()?, roles);
-        let access = access.with_authorities(Arc::clone(&authorities));
+        let secret = credentials.read_account_secret()?;
+        let tokens = Tokens::new(secret.as_bytes(), Arc::clone(&service) as _);
+        let tokens = Arc::new(tokens);
+        let access = access
+            .with_authorities(Arc::clone(&authorities))
+            .with_tokens(Arc::clone(&tokens));
         let audit = match self.audit {
             None => None,
             Some(audit) => Log::open(&audit)
@@ -80,8 +85,10 @@ impl ApiServer {
         let options = Options {
             memory: self.memory,
             audit,
+            tokens: Some(tokens),
             ..Options::default()
         };
+        let forgetting = Arc::clone(&service).forget_events();
         let api = Api::new(service, Arc::new(access), options);
         let closed = parts.closed();
         parts.start_server("API server", async move {
@@ -90,6 +97,7 @@ impl ApiServer {
             tokio::select! {
                 () = server::serve(api, listeners, &limits, closed) => {}
                 () = certificates::follow(purpose, authorities) => {}
+                () = forgetting => {}
             }
             drop(own_socket);
             Ok(())

@@ -9,7 +9,7 @@ fn paths_that_name_nothing_are_not_found() {
     for path in [
         "/nothing",
         "/api/v2",
-        "/api/v1/secrets",
+        "/api/v1/endpoints",
         "/apis/apps/v1/deployments",
         "/apis/projectcalico.org/v4/tiers",
         "/apis/projectcalico.org/v3/tiers/default/scale",
