@@ -11,7 +11,7 @@ mod target;
 
 pub(crate) use connect::{
     Backend, Connection, await_with, cluster, connect, connect_to_write, data_file, data_folder,
-    embedded, open, open_target, open_to_write,
+    embedded, make_data_folder, open, open_target, open_to_write,
 };
 pub(crate) use felix::felix_variable;
 pub(crate) use settings::{Settings, Source};

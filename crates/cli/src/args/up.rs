@@ -25,6 +25,7 @@ started.
 
 Examples:
   tortie up                                                everything, until Ctrl-C or a signal
+  tortie up --detach                                       the same in the background, until `tortie down`
   KUBECONFIG=/var/lib/tortie/kubeconfig kubectl apply -f policy.yaml    in another terminal
   tortie pod run web --serve tcp:80 -l app=web             a pod, with root or without; see `tortie pod --help`
   tortie kubeconfig --user ann -o ann.kubeconfig           credentials for others, who may do what their roles allow
@@ -68,6 +69,9 @@ pub(crate) struct Up {
     /// How much memory requests to the API server may hold at a time, in MiB; others wait, or are told to come back.
     #[arg(long, value_name = "MIB", env = "TORTIE_MEMORY_BUDGET", default_value_t = DEFAULT_MEMORY >> 20, value_parser = memory_budget)]
     pub(crate) memory_budget: usize,
+    /// Go on in the background, and return when everything runs; `tortie down` ends it.
+    #[arg(long)]
+    pub(crate) detach: bool,
     /// Print a unit for systemd that runs this, and exit.
     #[arg(long)]
     pub(crate) print_systemd: bool,

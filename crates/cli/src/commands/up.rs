@@ -2,6 +2,7 @@
 
 mod api;
 mod cluster;
+mod detached;
 mod local_client;
 mod node;
 mod own_network;
@@ -33,11 +34,17 @@ pub(super) use surroundings::inherited_listener;
 /// The file in the data folder that names the process.
 pub(super) const PROCESS_FILE: &str = "tortie.pid";
 
+/// What the line starts with that says that everything runs.
+const READY: &str = "Ready.";
+
 /// Runs until a signal ends it, or a part fails.
 pub(super) async fn run(args: &Up, global: &Global) -> Result<ExitCode> {
     if args.print_systemd {
         write!(std::io::stdout(), "{}", unit::unit(args, global)?)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if args.detach {
+        return detached::run(global);
     }
     let target = Target::of_up(global, &|name| std::env::var(name).ok())?;
     match target.datastore {

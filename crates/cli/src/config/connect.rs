@@ -1,11 +1,13 @@
 //! Opens the datastore that the settings mean.
 
+use std::fs::DirBuilder;
 use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use tortie_api::crd::Group;
 use tortie_operator::Backoff;
 use tortie_store::embedded::DEFAULT_QUOTA;
@@ -240,6 +242,12 @@ pub(crate) fn data_folder(global: &Global) -> PathBuf {
         _ => PathBuf::from("/var/lib"),
     };
     folder.join("tortie")
+}
+
+/// Makes such a folder, for its owner alone.
+pub(crate) fn make_data_folder(folder: &Path) -> Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.with_context(|| format!("the data folder {} cannot be made", folder.display()))
 }
 
 /// `sudo` may leave the variables of whoever calls it.

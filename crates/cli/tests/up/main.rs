@@ -12,6 +12,7 @@ mod kubectl;
 mod objects;
 mod packets;
 mod playground;
+mod readme;
 mod released;
 mod roles;
 mod server;

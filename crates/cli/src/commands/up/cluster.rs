@@ -8,7 +8,7 @@ use tortie_node::Registration;
 
 use super::parts::Parts;
 use super::surroundings::Surroundings;
-use super::{OwnFile, systemd};
+use super::{OwnFile, READY, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
 use crate::commands::node::startup;
@@ -48,6 +48,6 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
         parts.start_controllers(client, backend.into(), kubernetes, false, status_file);
     }
     systemd::notify_ready();
-    writeln!(anstream::stdout(), "Ready.")?;
+    writeln!(anstream::stdout(), "{READY}")?;
     parts.run().await
 }

@@ -1,19 +1,17 @@
 //! The outer process of an `up` with a network of its own.
 
-use std::fs::DirBuilder;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use tortie_kernel::namespace::is_root;
 
 use super::surroundings;
 use crate::args::{Global, Up};
 use crate::commands::isolation::Isolated;
-use crate::config::{DATA_FOLDER_VARIABLE, data_folder};
+use crate::config::{DATA_FOLDER_VARIABLE, data_folder, make_data_folder};
 
 /// Where the node's name is kept, unless that is said.
 const NODE_NAME_FILE: &str = "CALICO_NODENAME_FILE";
@@ -31,11 +29,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<ExitCode> {
         )?;
     }
     let folder = std::path::absolute(data_folder(global))?;
-    let made = DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder);
-    made.with_context(|| format!("the data folder {} cannot be made", folder.display()))?;
+    make_data_folder(&folder)?;
     let listener = surroundings::listen(args.listen)?;
     let inner = Isolated::start("`tortie up`", |command| {
         command

@@ -11,7 +11,7 @@ use tortie_store::shared::Shared;
 use super::api::{API_SOCKET, ApiServer, serve_store};
 use super::parts::Parts;
 use super::surroundings::{Surroundings, inherited_listener, listen};
-use super::{OwnFile, local_client, node, systemd};
+use super::{OwnFile, READY, local_client, node, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
 use crate::commands::pod::{NETWORK_FILE, Site};
@@ -74,7 +74,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let mut out = anstream::stdout();
     writeln!(
         out,
-        "Ready. Kubeconfig: {}",
+        "{READY} Kubeconfig: {}",
         credentials.kubeconfig.display()
     )?;
     parts.run().await
