@@ -14,7 +14,7 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -119,6 +119,7 @@ pub async fn serve<I: Incoming>(
     let builder = builder(limits);
     let places = Places::new(limits.connections);
     let graceful = GracefulShutdown::new();
+    let closing = watch::Sender::new(());
     // Dropped with this future, and with them all connections.
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
@@ -143,6 +144,7 @@ pub async fn serve<I: Incoming>(
                     router: router.clone(),
                     handshake: limits.handshake,
                     watcher: graceful.watcher(),
+                    closing: closing.subscribe(),
                     unknown_idle: limits.unknown_idle,
                 };
                 connections.spawn(connection.run_in(place, raw));
@@ -154,7 +156,7 @@ pub async fn serve<I: Incoming>(
             }
         }
     }
-    drop(incoming);
+    drop((incoming, closing));
     if tokio::time::timeout(limits.end, graceful.shutdown())
         .await
         .is_err()
@@ -187,6 +189,8 @@ struct Connection<I> {
     router: Router,
     handshake: Duration,
     watcher: Watcher,
+    /// Fails when the server ends.
+    closing: watch::Receiver<()>,
     unknown_idle: Option<Duration>,
 }
 
@@ -211,14 +215,18 @@ impl<I: Incoming> Connection<I> {
         }
     }
 
-    async fn run(self, place: Option<Place>, raw: I::Raw) {
-        let established = self.incoming.establish(raw);
-        let Established { io, peer, protocol } =
-            match tokio::time::timeout(self.handshake, established).await {
-                Ok(Ok(established)) => established,
-                Ok(Err(error)) => return tracing::debug!(%error, "A connection failed"),
-                Err(_) => return tracing::debug!("A client took too long to agree on keys"),
-            };
+    async fn run(mut self, place: Option<Place>, raw: I::Raw) {
+        let established = tokio::time::timeout(self.handshake, self.incoming.establish(raw));
+        let established = tokio::select! {
+            established = established => established,
+            // Who has asked for nothing yet is not waited for.
+            _ = self.closing.changed() => return,
+        };
+        let Established { io, peer, protocol } = match established {
+            Ok(Ok(established)) => established,
+            Ok(Err(error)) => return tracing::debug!(%error, "A connection failed"),
+            Err(_) => return tracing::debug!("A client took too long to agree on keys"),
+        };
         // So that the address is free as soon as nobody accepts any more.
         drop(self.incoming);
         let builder = match protocol {
@@ -307,5 +315,58 @@ impl Drop for UnderWay {
         let mut doing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         doing.under_way -= 1;
         doing.since = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use tokio::io::DuplexStream;
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// One client, which never says anything.
+    struct Silent {
+        has_come: AtomicBool,
+        is_met: Arc<Notify>,
+    }
+
+    impl Incoming for Silent {
+        type Raw = ();
+        type Io = DuplexStream;
+
+        async fn accept(&self) -> io::Result<()> {
+            if self.has_come.swap(true, Ordering::Relaxed) {
+                return std::future::pending().await;
+            }
+            Ok(())
+        }
+
+        fn address((): &()) -> Option<IpAddr> {
+            None
+        }
+
+        async fn establish(&self, (): ()) -> io::Result<Established<DuplexStream>> {
+            self.is_met.notify_one();
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn who_has_asked_for_nothing_does_not_hold_up_the_end() {
+        const NEVER: Duration = Duration::from_hours(1);
+        let is_met = Arc::new(Notify::new());
+        let silent = Silent {
+            has_come: AtomicBool::new(false),
+            is_met: Arc::clone(&is_met),
+        };
+        let limits = Limits {
+            handshake: NEVER,
+            end: NEVER,
+            ..Limits::default()
+        };
+        serve(silent, Router::new(), &limits, is_met.notified()).await;
     }
 }
