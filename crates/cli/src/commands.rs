@@ -59,7 +59,7 @@ pub(crate) fn run(mut cli: Cli) -> ExitCode {
         return code;
     }
     start_logging(&cli.global.log_level);
-    let outcome = pod::enter_network(&mut cli).and_then(|()| {
+    let outcome = up::enter_network(&mut cli).and_then(|()| {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         runtime.enable_all().build()?.block_on(dispatch(cli))
     });

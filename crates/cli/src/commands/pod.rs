@@ -24,14 +24,13 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, absolute};
+use std::path::Path;
 use std::process::{self, ExitCode};
 
 use anyhow::{Context as _, Result, anyhow};
 use tortie_kernel::namespace;
 
-use super::up::Process;
-use crate::args::{Cli, Command, Global, Pod, PodCommand, PodExec, PodName};
+use crate::args::{Global, Pod, PodCommand, PodExec, PodName};
 use crate::config::data_folder;
 use record::Record;
 
@@ -40,29 +39,6 @@ pub(super) use site::{NETWORK_FILE, Site};
 
 /// The namespace of pods that are named without one.
 const DEFAULT_NAMESPACE: &str = "default";
-
-/// Takes the process to where the pods are: into the network of the `up` with the data folder. To be called while the
-/// process has one thread.
-pub(super) fn enter_network(cli: &mut Cli) -> Result<()> {
-    let is_down = match &cli.command {
-        Command::Pod(pod) if !matches!(pod.command, PodCommand::Serve(_)) => false,
-        Command::Down(_) => true,
-        _ => return Ok(()),
-    };
-    // Whose data folder it is depends on the user, who may be root there.
-    let folder = absolute(data_folder(&cli.global))?;
-    cli.global.data_dir = Some(folder.clone());
-    let Some(process) = Process::find(&folder)? else {
-        return Ok(());
-    };
-    if is_down && !process.has_own_network() {
-        return Ok(());
-    }
-    namespace::enter_process(process.id()).with_context(|| {
-        let number = process.id();
-        format!("`tortie up` runs as process {number}, and this user may not enter its network")
-    })
-}
 
 pub(super) async fn run(pod: Pod, global: &Global) -> Result<ExitCode> {
     let folder = data_folder(global);

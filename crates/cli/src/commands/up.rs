@@ -3,6 +3,7 @@
 mod api;
 mod cluster;
 mod detached;
+mod enter;
 mod local_client;
 mod node;
 mod own_network;
@@ -26,6 +27,7 @@ use crate::args::{DatastoreType, Global, Part, Up};
 use crate::config::Target;
 
 pub(super) use api::{API_SOCKET, ApiServer, serve_store};
+pub(super) use enter::enter_network;
 pub(super) use local_client::through as client_through;
 pub(super) use parts::Parts;
 pub(super) use process::Process;

@@ -290,6 +290,11 @@ fn check_policy(user: User, arguments: &[&str]) {
         "TIMED OUT",
     );
 
+    // The agent and the kernel that these ask are those of `up`, wherever that is.
+    let status = playground.succeed("tortie status");
+    assert!(!status.contains("no agent"), "{status}");
+    playground.succeed("tortie node verify --node n1");
+
     playground.succeed("tortie pod delete client other -n shop");
     let left = playground.succeed("kubectl get pods -A -o name");
     assert_eq!(left, "pod/web\n");

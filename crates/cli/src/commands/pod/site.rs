@@ -13,12 +13,12 @@ use tortie_cni::{Arguments, Command, Context, Datastore, NetworkConfig, Request}
 use tortie_store::socket::{self, SocketStore};
 use tortie_store::{Client, Store};
 
+use super::DEFAULT_NAMESPACE;
 use super::holder::{self, Holder};
 use super::object::Objects;
 use super::record::Record;
-use super::{DEFAULT_NAMESPACE, Process};
 use crate::args::{Global, PodRun};
-use crate::commands::up::{API_SOCKET, client_through};
+use crate::commands::up::{API_SOCKET, Process, client_through};
 use crate::config::data_file;
 
 /// The configuration with which the CNI plugin connects pods, in the data folder.
