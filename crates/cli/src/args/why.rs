@@ -34,6 +34,7 @@ Examples:
   tortie why 203.0.113.7 host/node-1 --protocol TCP --port 30080   the same from outside, by a node port
   tortie why 203.0.113.7 shop/web --protocol TCP --port 443 -o json
   tortie why host/node-1 shop/web --protocol ICMP --icmp-type 8
+  sudo tortie why shop/web shop/db -p TCP --port 5432 --live   and does the kernel here have it so?
   tortie why -f cluster/ -f new-policy.yaml shop/web shop/db --protocol TCP --port 5432
   tortie why -f cluster/ --batch flows.jsonl -o json
       with lines such as {\"from\": \"shop/web\", \"to\": \"shop/db\", \"protocol\": \"TCP\", \"port\": 5432}
@@ -42,7 +43,7 @@ Examples:
   tortie why --endpoints networkpolicy/shop/web  which endpoints does this policy apply to?
 
 Exit code: 0 allowed, 2 denied, 1 error. Where a question is about several connections (a service, no port), 0 means that
-all of them are allowed, and 2 that one or more are denied. With --batch 0 unless a flow has an error.";
+all of them are allowed, and 2 that one or more are denied. With --live 1 if the kernel differs. With --batch 0 unless a flow has an error.";
 
 /// Arguments of `why`.
 #[derive(Debug, Args)]
@@ -102,6 +103,9 @@ pub(crate) struct Why {
     /// Tell all that was asked on the way: every tier, policy and rule.
     #[arg(long, requires = "from")]
     pub(crate) explain: bool,
+    /// Show what the kernel of this machine has for the packet, with counters, and whether that is what it should have. Needs root.
+    #[arg(long, requires = "from")]
+    pub(crate) live: bool,
     /// Output form.
     #[arg(short, long, value_name = "FORM", default_value = "text")]
     pub(crate) output: WhyOutput,

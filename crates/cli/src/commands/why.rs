@@ -8,6 +8,7 @@ mod directory;
 mod flow;
 mod kernels;
 mod listing;
+mod live;
 mod load;
 mod made_up;
 mod meaning;
@@ -35,6 +36,7 @@ use tortie_engine::verdict::Outcome;
 
 use crate::args::{Global, Why, WhyOutput};
 use flow::Question;
+use live::Live;
 use recording::Recording;
 use world::World;
 
@@ -51,6 +53,9 @@ pub(super) async fn run(args: &Why, global: &Global) -> Result<ExitCode> {
     if args.batch.as_deref().is_some_and(is_stdin) && args.filename.iter().any(|p| is_stdin(p)) {
         bail!("-f and --batch cannot both read standard input");
     }
+    if args.live {
+        live::check()?;
+    }
     let recording = args.record.as_deref().map(Recording::create).transpose()?;
     let start = Instant::now();
     let (world, count) = if args.filename.is_empty() {
@@ -65,15 +70,20 @@ pub(super) async fn run(args: &Why, global: &Global) -> Result<ExitCode> {
             "note: loaded {count} objects in {seconds:.3} s"
         )?;
     }
+    let mut kernel = if args.live {
+        Some(Live::read(args, global).await?)
+    } else {
+        None
+    };
     let code = match args.output {
         WhyOutput::Text => {
             let mut out = BufWriter::new(anstream::stdout().lock());
-            answer(args, &world, &mut out)?
+            answer(args, &world, kernel.as_mut(), &mut out)?
         }
         // There are no colours to take away.
         WhyOutput::Json => {
             let mut out = BufWriter::new(std::io::stdout().lock());
-            answer(args, &world, &mut out)?
+            answer(args, &world, kernel.as_mut(), &mut out)?
         }
     };
     // Taking the world apart would only keep the user waiting.
@@ -82,13 +92,23 @@ pub(super) async fn run(args: &Why, global: &Global) -> Result<ExitCode> {
 }
 
 /// Answers what was asked for; all is written when it returns.
-fn answer(args: &Why, world: &World, out: &mut impl Write) -> Result<ExitCode> {
-    let code = write_answer(args, world, out)?;
+fn answer(
+    args: &Why,
+    world: &World,
+    kernel: Option<&mut Live>,
+    out: &mut impl Write,
+) -> Result<ExitCode> {
+    let code = write_answer(args, world, kernel, out)?;
     out.flush()?;
     Ok(code)
 }
 
-fn write_answer(args: &Why, world: &World, out: &mut impl Write) -> Result<ExitCode> {
+fn write_answer(
+    args: &Why,
+    world: &World,
+    kernel: Option<&mut Live>,
+    out: &mut impl Write,
+) -> Result<ExitCode> {
     if let Some(asked) = &args.policies {
         listing::policies(world, asked, args.output, out)?;
         return Ok(ExitCode::SUCCESS);
@@ -104,10 +124,13 @@ fn write_answer(args: &Why, world: &World, out: &mut impl Write) -> Result<ExitC
     let kernels = world.kernels();
     let mut judge = world.engine.judge_with(&kernels);
     let reply = question.ask(&world.directory, &mut judge)?;
+    let found = kernel
+        .map(|kernel| kernel.find(world, &reply))
+        .transpose()?;
     let told = text::Told::new(&question, &reply);
     match args.output {
         WhyOutput::Json => {
-            serde_json::to_writer(&mut *out, &reply.form())?;
+            serde_json::to_writer(&mut *out, &reply.form().with_kernel(found.as_ref()))?;
             writeln!(out)?;
         }
         WhyOutput::Text if args.short => told.write_line(out)?,
@@ -116,11 +139,17 @@ fn write_answer(args: &Why, world: &World, out: &mut impl Write) -> Result<ExitC
             told.explaining(args.explain).write(out)?;
         }
     }
+    if let Some(found) = found.as_ref().filter(|_| args.output == WhyOutput::Text) {
+        found.write(out)?;
+    }
     let mut judged = reply.judged().iter();
     let with_header = judged.find(|one| flow::has_authentication_header(&one.connection.flow));
     if let Some(judged) = with_header {
         let about = kernels.about_header(&judged.verdict);
         writeln!(anstream::stderr(), "note: {about}")?;
+    }
+    if found.is_some_and(|found| !found.agrees) {
+        return Ok(ExitCode::FAILURE);
     }
     Ok(match reply.outcome() {
         Outcome::Allow => ExitCode::SUCCESS,

@@ -1,5 +1,7 @@
 //! Everything together, on packets: what `kubectl` applies is enforced, and `tortie down` leaves nothing.
 
+mod live;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::Command;

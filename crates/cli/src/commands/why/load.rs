@@ -145,7 +145,7 @@ pub(super) async fn from_datastore(
 }
 
 /// The API server of this machine's `tortie up`, where services are that the embedded datastore keeps as they are.
-fn local_server(global: &Global, connection: &Connection) -> Option<kube::Client> {
+pub(super) fn local_server(global: &Global, connection: &Connection) -> Option<kube::Client> {
     let is_embedded = matches!(connection.backend, Backend::Embedded);
     let socket = config::data_folder(global).join(API_SOCKET);
     (is_embedded && socket.exists()).then(|| client_through(&socket))

@@ -7,6 +7,7 @@ use tortie_engine::verdict::{By, Judge, Openings, Outcome, Side, Stage, Verdict}
 
 use super::directory::Directory;
 use super::flow::Question;
+use super::live::Found;
 use super::meaning::{Behind, Connection, Meaning};
 
 /// What is said to a question.
@@ -47,6 +48,9 @@ pub(super) struct Form<'a> {
     because: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<&'a str>,
+    /// What the kernel of this machine has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<&'a Found>,
 }
 
 /// An answer about one of those behind a service.
@@ -137,7 +141,16 @@ impl Reply {
             backends: behind.map(|_| self.judged().iter().map(BackendForm::new).collect()),
             because: behind.and_then(|behind| behind.nobody.as_deref()),
             remarks: remarks.map(String::as_str).collect(),
+            live: None,
         }
+    }
+}
+
+impl<'a> Form<'a> {
+    /// With what the kernel of this machine has.
+    pub(super) fn with_kernel(mut self, found: Option<&'a Found>) -> Self {
+        self.live = found;
+        self
     }
 }
 

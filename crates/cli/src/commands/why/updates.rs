@@ -28,13 +28,20 @@ pub(in crate::commands) fn of_files(paths: &[PathBuf], recursive: bool) -> Resul
 
 /// What a datastore tells an agent.
 pub(in crate::commands) async fn of_datastore(global: &Global) -> Result<Vec<Update>> {
-    of_connection(&config::open(global).await?).await
+    let connection = config::open(global).await?;
+    let server = load::local_server(global, &connection);
+    of(&connection, server.as_ref()).await
 }
 
 /// The same of a datastore that is open already.
 pub(in crate::commands) async fn of_connection(
     connection: &config::Connection,
 ) -> Result<Vec<Update>> {
+    of(connection, None).await
+}
+
+/// The same, with an API server that knows of services where the datastore does not.
+async fn of(connection: &config::Connection, server: Option<&kube::Client>) -> Result<Vec<Update>> {
     let mut builder = Builder::empty(Vec::new());
     let kinds = tortie_sync::Config::for_agent(None).kinds;
     let queries: Vec<Query> = kinds.into_iter().map(Query::all).collect();
@@ -42,7 +49,7 @@ pub(in crate::commands) async fn of_connection(
     let store = connection.client.store();
     let lists = join_all(queries.iter().map(|query| store.list(query))).await;
     load::take_lists(lists, &mut builder)?;
-    if let Some(cluster) = &connection.cluster {
+    if let Some(cluster) = connection.cluster.as_ref().or(server) {
         load::services(cluster, &mut builder).await?;
     }
     Ok(builder.into_listener())
