@@ -1,5 +1,7 @@
 //! What answers look like, and the exit codes.
 
+use std::os::unix::process::CommandExt as _;
+
 use super::{SHOP, allowed, ask_for, denied, json};
 
 const DB: [&str; 4] = ["--protocol", "TCP", "--port", "5432"];
@@ -275,6 +277,17 @@ fn verbose_tells_what_was_filled_in_and_how_long_it_took() {
         output.stderr
     );
     assert_eq!(ask_for(0, SHOP, &["blog/api", "shop/api"]).stderr, "");
+}
+
+#[test]
+fn the_kernel_is_for_root() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tortie"));
+    command.env_clear().uid(65534);
+    command.args(["why", "a/b", "c/d", "--live"]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("which is for root alone"), "{said}");
 }
 
 #[test]
