@@ -5,6 +5,7 @@
 //! is forwarded, once for the interface that it comes in by and once for that by which it leaves. What one of the first
 //! two accepts, none of the host's other policies is asked about.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use serde::Serialize;
@@ -75,12 +76,12 @@ impl Judge<'_> {
         let mut ingress = None;
         let mut on_the_way = Vec::new();
         for hop in hops {
-            let mut flow = flow.clone();
+            let mut flow = Cow::Borrowed(flow);
             if let Some(source) = &hop.source {
-                flow.source.clone_from(source);
+                flow.to_mut().source.clone_from(source);
             }
             if let Some(original) = hop.arrives_for.filter(|_| !hop.translates) {
-                original.put_into(&mut flow);
+                original.put_into(flow.to_mut());
             }
             let passed = Passing {
                 judge: self,
@@ -226,9 +227,9 @@ impl Passing<'_, '_> {
             .into_iter()
             .flatten()
             .find(|key| self.judge.has_pre_dnat(key));
-        let mut flow = self.flow.clone();
+        let mut flow = Cow::Borrowed(self.flow);
         if let Some(original) = hop.arrives_for {
-            original.put_into(&mut flow);
+            original.put_into(flow.to_mut());
         }
         for (key, point) in [(own, Point::Untracked), (before_nat, Point::PreDnat)] {
             let Some(key) = key else { continue };

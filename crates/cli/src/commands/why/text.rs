@@ -26,6 +26,10 @@ const MIXED: Style = AnsiColor::Yellow.on_default().bold();
 const STRONG: Style = Style::new().bold();
 const WEAK: Style = Style::new().dimmed();
 
+/// What to ask where the answer is not one for all packets.
+const HINT: &str =
+    "Which rule decides about one of them: ask with --protocol and --port, or with --icmp-type";
+
 /// How many rules that did not match are shown where none did.
 const SHOWN: usize = 6;
 
@@ -188,7 +192,12 @@ impl<'a> Told<'a> {
     /// What would have to change, what decided on each side, and all steps if they are wanted.
     fn write_judged(&self, judged: &Judged, out: &mut impl Write) -> Result<()> {
         let (from, to) = (&*self.question.from, &*judged.connection.to);
-        if !judged.is_partly_open() {
+        if judged.is_partly_open() {
+            writeln!(out, "{HINT}")?;
+            if !self.explains {
+                return Ok(());
+            }
+        } else {
             writeln!(out, "{}", change::line(from, to, judged))?;
         }
         writeln!(out)?;
