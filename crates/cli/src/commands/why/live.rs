@@ -4,13 +4,12 @@
 //! model, the rules of the kernel are found by chain and place, with what they have counted.
 
 mod counters;
+mod found;
 
 use std::collections::{BTreeSet, HashMap};
-use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use serde::Serialize;
 use tortie_agent::{LocalAgent, machine};
 use tortie_api::names::PolicyId;
 use tortie_dataplane::{Batch, Dataplane, Drift};
@@ -28,6 +27,9 @@ use super::world::World;
 use crate::args::{Global, Why};
 use crate::commands::node::enforced;
 use counters::Counters;
+use found::{Hit, KernelRule};
+
+pub(super) use found::Found;
 
 /// Where packets from workloads to their own node are decided about.
 const WORKLOAD_TO_HOST: &str = "cali-wl-to-host";
@@ -47,41 +49,6 @@ pub(super) struct Live {
     /// Interfaces of workloads, by the name of the workload.
     interfaces: HashMap<String, String>,
     counters: Counters,
-}
-
-/// What the kernel has for an answer.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Found {
-    node: String,
-    dataplane: String,
-    /// Whether the kernel has all that the answer depends on as the model has it.
-    pub(super) agrees: bool,
-    hits: Vec<Hit>,
-    /// How the kernel differs there.
-    differences: Vec<String>,
-    /// How many differences there are elsewhere.
-    elsewhere: usize,
-}
-
-/// The rules that a packet meets where it is decided about.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Hit {
-    to: String,
-    place: &'static str,
-    chain: String,
-    rules: Vec<KernelRule>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct KernelRule {
-    /// Its place in the chain, from 0.
-    number: usize,
-    text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    packets: Option<u64>,
 }
 
 /// Says who may ask, before anything else is done.
@@ -408,43 +375,6 @@ impl Live {
             Kind::Nftables => nftables::chain_name(chain.table, &chain.name),
             Kind::Iptables => format!("{} of table {}", chain.name, chain.table.name()),
         }
-    }
-}
-
-impl Found {
-    /// Tells it to people.
-    pub(super) fn write(&self, out: &mut impl Write) -> Result<()> {
-        writeln!(out, "\nKernel of node {}, {}", self.node, self.dataplane)?;
-        for hit in &self.hits {
-            writeln!(out, "  {} ({}): chain {}", hit.to, hit.place, hit.chain)?;
-            for rule in &hit.rules {
-                let counted = match rule.packets {
-                    Some(1) => "1 packet".to_owned(),
-                    Some(packets) => format!("{packets} packets"),
-                    None => "not there as it should be".to_owned(),
-                };
-                writeln!(out, "    rule {}, {counted}: {}", rule.number, rule.text)?;
-            }
-        }
-        if self.agrees {
-            writeln!(
-                out,
-                "  agrees with the model: all that the answer depends on is there"
-            )?;
-        } else {
-            writeln!(out, "  DIFFERS from the model:")?;
-            for difference in &self.differences {
-                writeln!(out, "    {difference}")?;
-            }
-        }
-        if self.elsewhere > 0 {
-            let count = self.elsewhere;
-            writeln!(
-                out,
-                "  {count} differences elsewhere: see `tortie node verify`"
-            )?;
-        }
-        Ok(())
     }
 }
 
