@@ -355,18 +355,27 @@ impl Api {
                 discovery::resources(registry, &group, &version)
             }
             Target::OpenApiV2 => {
-                let v2 = self.documents.v2.get_or_init(|| openapi::v2(registry));
+                let v2 = self
+                    .documents
+                    .v2
+                    .get_or_init(|| openapi::v2(&registry.built_in()));
                 return Ok(match accept.openapi_protobuf() {
                     Some(media_type) => reply::document(&v2.protobuf, media_type, headers),
                     None => reply::document(&v2.json, reply::JSON, headers),
                 });
             }
             Target::OpenApiV3 => {
-                let v3 = self.documents.v3.get_or_init(|| openapi::v3(registry));
+                let v3 = self
+                    .documents
+                    .v3
+                    .get_or_init(|| openapi::v3(&registry.built_in()));
                 return Ok(reply::document(&v3.index, reply::JSON, headers));
             }
             Target::OpenApiV3Group { group, version } => {
-                let v3 = self.documents.v3.get_or_init(|| openapi::v3(registry));
+                let v3 = self
+                    .documents
+                    .v3
+                    .get_or_init(|| openapi::v3(&registry.built_in()));
                 let document = v3.group(&group, &version);
                 let document = document.ok_or_else(not_found)?;
                 return Ok(reply::document(document, reply::JSON, headers));

@@ -4,6 +4,7 @@ pub mod access;
 pub mod aggregated;
 pub mod apply;
 pub mod audit;
+pub mod custom;
 pub mod discovery;
 pub mod failure;
 pub mod http;

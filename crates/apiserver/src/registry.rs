@@ -1,8 +1,13 @@
 //! The resources that are served.
 
+use std::cmp::Reverse;
+use std::sync::Arc;
+
 use tortie_api::Kind;
 use tortie_api::crd::Group;
 use tortie_api::validate::ROLE_GROUP;
+
+use crate::custom::Definitions;
 
 /// One kind of object under one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +32,9 @@ pub struct ResourceType {
     pub content: Content,
 }
 
+/// Group, version and plural of a resource.
+pub type ResourceId = (&'static str, &'static str, &'static str);
+
 /// What the objects of a resource hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
@@ -36,6 +44,8 @@ pub enum Content {
     Native(Native),
     /// A question, which is answered and not kept.
     Review(Review),
+    /// What a definition describes that somebody stored.
+    Custom,
 }
 
 /// The questions about rights and identity that are asked by creating them.
@@ -64,6 +74,8 @@ pub enum Native {
     ClusterRoleBinding,
     /// `v1` `ConfigMap`.
     ConfigMap,
+    /// `apiextensions.k8s.io/v1` `CustomResourceDefinition`.
+    CustomResourceDefinition,
     /// `discovery.k8s.io/v1` `EndpointSlice`.
     EndpointSlice,
     /// `v1` `Event`.
@@ -96,6 +108,8 @@ pub enum Native {
 #[derive(Debug, Clone)]
 pub struct Registry {
     types: Vec<ResourceType>,
+    /// What is served besides, for as long as it is defined.
+    definitions: Arc<Definitions>,
 }
 
 /// What can be done with objects that are kept.
@@ -121,35 +135,60 @@ impl Registry {
         let reviews = Review::ALL.iter().map(|review| review.resource_type());
         Self {
             types: natives.chain(reviews).chain(calico(&[])).collect(),
+            definitions: Arc::default(),
         }
+    }
+
+    /// The same, with what these definitions describe.
+    #[must_use]
+    pub fn with_definitions(self, definitions: Arc<Definitions>) -> Self {
+        Self {
+            definitions,
+            ..self
+        }
+    }
+
+    /// The same without what anybody defined.
+    #[must_use]
+    pub fn built_in(&self) -> Self {
+        self.clone().with_definitions(Arc::default())
     }
 
     /// What a server serves behind that of Kubernetes.
     pub fn aggregated() -> Self {
         Self {
             types: calico(INTERNAL).collect(),
+            definitions: Arc::default(),
         }
     }
 
-    /// All types, those of one group together.
+    /// All types that are always there, those of one group together.
     pub fn types(&self) -> &[ResourceType] {
         &self.types
     }
 
+    /// All types, also those that somebody defined.
+    pub fn all(&self) -> Vec<&ResourceType> {
+        let custom = self.definitions.types().into_iter();
+        self.types.iter().chain(custom).collect()
+    }
+
+    /// What somebody defined.
+    pub(crate) fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
     /// The type at a path.
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&ResourceType> {
-        let mut types = self.types.iter();
+        let mut types = self.all().into_iter();
         types.find(|found| (found.group, found.version, found.plural) == (group, version, plural))
     }
 
-    /// All groups with their one version, each once, in order.
+    /// All groups with their versions, each once, in order; of the versions of a group the best is first.
     pub fn groups(&self) -> Vec<(&'static str, &'static str)> {
-        let mut groups: Vec<_> = self
-            .types
-            .iter()
-            .map(|found| (found.group, found.version))
-            .collect();
-        groups.sort_unstable();
+        let all = self.all().into_iter();
+        let mut groups: Vec<_> = all.map(|found| (found.group, found.version)).collect();
+        groups.sort_unstable_by_key(|(group, version)| (*group, rank(version), *version));
         groups.dedup();
         groups
     }
@@ -160,8 +199,25 @@ impl Registry {
         group: &'a str,
         version: &'a str,
     ) -> impl Iterator<Item = &'a ResourceType> {
-        let types = self.types.iter();
+        let types = self.all().into_iter();
         types.filter(move |found| found.group == group && found.version == version)
+    }
+}
+
+/// Orders versions as Kubernetes does: stable ones before betas, those before alphas, and newer before older.
+fn rank(version: &str) -> (u8, Reverse<u32>, Reverse<u32>) {
+    let other = (3, Reverse(0), Reverse(0));
+    let Some(number) = version.strip_prefix('v') else {
+        return other;
+    };
+    let (class, major, minor) = match (number.split_once("beta"), number.split_once("alpha")) {
+        (Some((major, minor)), _) => (1, major, minor),
+        (_, Some((major, minor))) => (2, major, minor),
+        _ => (0, number, "0"),
+    };
+    match (major.parse(), minor.parse()) {
+        (Ok(major), Ok(minor)) => (class, Reverse(major), Reverse(minor)),
+        _ => other,
     }
 }
 
@@ -184,6 +240,11 @@ fn calico(without: &'static [Kind]) -> impl Iterator<Item = ResourceType> {
 }
 
 impl ResourceType {
+    /// What tells it from others.
+    pub fn id(&self) -> ResourceId {
+        (self.group, self.version, self.plural)
+    }
+
     /// Group and version, as they stand in objects.
     pub fn api_version(&self) -> String {
         match self.group {
@@ -270,6 +331,7 @@ impl Native {
         Self::Secret,
         Self::Service,
         Self::ServiceAccount,
+        Self::CustomResourceDefinition,
         Self::Lease,
         Self::EndpointSlice,
         Self::NewEvent,
@@ -291,6 +353,12 @@ impl Native {
     fn resource_type(self) -> ResourceType {
         let (group, kind, plural, short_names): (_, _, _, &[_]) = match self {
             Self::ConfigMap => ("", "ConfigMap", "configmaps", &["cm"]),
+            Self::CustomResourceDefinition => (
+                "apiextensions.k8s.io",
+                "CustomResourceDefinition",
+                "customresourcedefinitions",
+                &["crd", "crds"],
+            ),
             Self::Event => ("", "Event", "events", &["ev"]),
             Self::NewEvent => ("events.k8s.io", "Event", "events", &["ev"]),
             Self::Secret => ("", "Secret", "secrets", &[]),
@@ -323,11 +391,19 @@ impl Native {
             short_names,
             is_namespaced: !matches!(
                 self,
-                Self::ClusterRole | Self::ClusterRoleBinding | Self::Namespace | Self::Node
+                Self::ClusterRole
+                    | Self::ClusterRoleBinding
+                    | Self::CustomResourceDefinition
+                    | Self::Namespace
+                    | Self::Node
             ),
             has_status: matches!(
                 self,
-                Self::Namespace | Self::Node | Self::Pod | Self::Service
+                Self::CustomResourceDefinition
+                    | Self::Namespace
+                    | Self::Node
+                    | Self::Pod
+                    | Self::Service
             ),
             content: Content::Native(self),
         }
@@ -421,9 +497,17 @@ mod tests {
     }
 
     #[test]
+    fn the_best_version_is_first() {
+        let mut versions = ["v1alpha1", "v1", "foo", "v2beta1", "v10", "v1beta2", "v2"];
+        versions.sort_unstable_by_key(|version| rank(version));
+        let expected = ["v10", "v2", "v1", "v2beta1", "v1beta2", "v1alpha1", "foo"];
+        assert_eq!(versions, expected);
+    }
+
+    #[test]
     fn groups_come_once() {
         let groups = Registry::standalone().groups();
-        assert_eq!(groups.len(), 9);
+        assert_eq!(groups.len(), 10);
         assert_eq!(groups[0], ("", "v1"));
     }
 }

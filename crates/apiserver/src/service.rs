@@ -1,6 +1,7 @@
 //! What can be done with objects: the verbs of the API, without HTTP.
 
 mod decoded;
+mod definitions;
 mod events;
 mod existence;
 mod expiring;

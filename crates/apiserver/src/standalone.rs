@@ -8,11 +8,13 @@ use tortie_store::Client;
 use tortie_store::embedded::EmbeddedStore;
 
 use crate::access::Roles;
+use crate::custom::Definitions;
 use crate::failure::Result;
 use crate::registry::Registry;
 use crate::service::Service;
 use crate::storage::{
-    CalicoStorage, DocumentStorage, RoleStorage, ServiceStorage, StandaloneStorage,
+    CalicoStorage, DefinitionStorage, DocumentStorage, RoleStorage, ServiceStorage,
+    StandaloneStorage,
 };
 
 /// What a store holds, and who may do what with it.
@@ -35,12 +37,16 @@ pub async fn open(store: &Arc<EmbeddedStore>) -> Result<Standalone> {
 pub async fn open_with(store: &Arc<EmbeddedStore>, service_network: IpNet) -> Result<Standalone> {
     let client = Client::new(Arc::clone(store) as _);
     let calico = CalicoStorage::new(client);
+    let definitions = Arc::new(Definitions::default());
     let native = DocumentStorage::new(store.documents());
+    let native = native.with_definitions(Arc::clone(&definitions));
+    let defined = DefinitionStorage::open(native.clone(), Arc::clone(&definitions)).await?;
     let roles = Arc::new(Roles::default());
     let kept = RoleStorage::open(native.clone(), Arc::clone(&roles)).await?;
     let services = ServiceStorage::open(native.clone(), service_network).await?;
-    let storage = StandaloneStorage::new(calico, native, kept, services);
-    let service = Service::new(Registry::standalone(), Arc::new(storage));
+    let storage = StandaloneStorage::new(calico, native, kept, services, defined);
+    let registry = Registry::standalone().with_definitions(definitions);
+    let service = Service::new(registry, Arc::new(storage));
     service.prepare_namespaces().await?;
     service.prepare_roles().await?;
     Ok(Standalone { service, roles })

@@ -1,6 +1,7 @@
 //! Where objects are kept, as the service sees it: JSON by type, namespace and name.
 
 mod calico;
+mod definitions;
 mod documents;
 mod events;
 mod native;
@@ -9,7 +10,9 @@ pub(crate) mod services;
 mod standalone;
 
 pub use calico::CalicoStorage;
+pub use definitions::DefinitionStorage;
 pub use documents::DocumentStorage;
+pub(crate) use native::check_unknown;
 pub use roles::RoleStorage;
 pub use services::ServiceStorage;
 pub use standalone::StandaloneStorage;

@@ -2,6 +2,7 @@
 
 mod age;
 mod calico;
+mod custom;
 mod event;
 mod json_path;
 mod native;
@@ -191,6 +192,7 @@ fn columns(resource: &ResourceType) -> Vec<Column> {
     match resource.content {
         Content::Calico(kind) => calico::columns(kind),
         Content::Native(kind) => native::columns(kind).to_vec(),
+        Content::Custom => custom::COLUMNS.to_vec(),
         Content::Review(_) => Vec::new(),
     }
 }
@@ -200,6 +202,7 @@ pub fn row(resource: &ResourceType, object: &Value, options: Options, now: Times
     let cells = match resource.content {
         Content::Calico(kind) => calico::cells(kind, object, now),
         Content::Native(kind) => native::cells(kind, object, now),
+        Content::Custom => custom::cells(object, now),
         Content::Review(_) => Vec::new(),
     };
     let mut row = json!({"cells": cells});

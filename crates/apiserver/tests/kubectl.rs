@@ -183,10 +183,12 @@ fn it_finds_the_resources() {
     let versions = server.kubectl(&["api-versions"]);
     let versions: Vec<_> = versions.lines().collect();
     let expected = [
+        "apiextensions.k8s.io/v1",
         "authentication.k8s.io/v1",
         "authorization.k8s.io/v1",
         "coordination.k8s.io/v1",
         "discovery.k8s.io/v1",
+        "events.k8s.io/v1",
         "networking.k8s.io/v1",
         "projectcalico.org/v3",
         "rbac.authorization.k8s.io/v1",

@@ -256,7 +256,8 @@ mod tests {
     use crate::registry::Registry;
     use crate::service::Service;
     use crate::storage::{
-        CalicoStorage, DocumentStorage, RoleStorage, ServiceStorage, StandaloneStorage,
+        CalicoStorage, DefinitionStorage, DocumentStorage, RoleStorage, ServiceStorage,
+        StandaloneStorage,
     };
     use tortie_store::Client as StoreClient;
     use tortie_store::embedded::EmbeddedStore;
@@ -270,8 +271,12 @@ mod tests {
             .await
             .unwrap();
         let network = crate::standalone::SERVICE_NETWORK.into();
+        let defined = DefinitionStorage::open(native.clone(), Arc::default()).await;
+        let defined = defined.unwrap();
         let services = ServiceStorage::open(native.clone(), network).await.unwrap();
-        let storage = Arc::new(StandaloneStorage::new(calico, native, roles, services));
+        let storage = Arc::new(StandaloneStorage::new(
+            calico, native, roles, services, defined,
+        ));
         let service = Service::new(Registry::standalone(), storage);
         let of = service.registry().find("", "v1", "configmaps").unwrap();
         let items = items.iter().cloned().map(Object::new).collect();

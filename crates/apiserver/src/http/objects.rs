@@ -13,6 +13,7 @@ use super::stream::End;
 use super::{Api, body, list, method_not_allowed, not_found, reply, stream};
 use crate::access::tiers::TierAccess;
 use crate::access::{Attributes, Rights, User};
+use crate::custom;
 use crate::failure::{Failure, Reason, Result};
 use crate::options::{ListOptions, Query, UnknownFields, WriteOptions};
 use crate::patch::Patch;
@@ -207,7 +208,10 @@ impl Api {
         } else {
             StatusCode::OK
         };
-        let response = view.object(write.of, code, &object);
+        let mut response = view.object(write.of, code, &object);
+        if write.of.content == Content::Native(Native::CustomResourceDefinition) {
+            response = reply::with_warnings(response, &custom::warnings(&object));
+        }
         if write.options.unknown_fields != UnknownFields::Warn {
             return Ok(response);
         }

@@ -12,6 +12,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::events::v1::Event as NewEvent;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     DeleteOptions, ListMeta, ObjectMeta, Patch, Status, WatchEvent,
 };
@@ -36,7 +37,7 @@ pub(super) fn of(types: &[&ResourceType]) -> Definitions {
         match resource.content {
             Content::Native(native) => add_native(native, &mut generator),
             Content::Review(review) => add_review(review, &mut generator),
-            Content::Calico(_) => {}
+            Content::Calico(_) | Content::Custom => {}
         }
     }
     generator.subschema_for::<DeleteOptions>();
@@ -69,7 +70,7 @@ pub(super) fn name_of_kind(resource: &ResourceType) -> String {
     match resource.content {
         Content::Native(native) => name_of_native(native),
         Content::Review(review) => name_of_review(review),
-        Content::Calico(_) => {
+        Content::Calico(_) | Content::Custom => {
             let group: Vec<_> = resource.group.rsplit('.').collect();
             format!("{}.{}.{}", group.join("."), resource.version, resource.kind)
         }
@@ -110,6 +111,7 @@ natives!(
     ClusterRole,
     ClusterRoleBinding,
     ConfigMap,
+    CustomResourceDefinition,
     EndpointSlice,
     Event,
     Lease,

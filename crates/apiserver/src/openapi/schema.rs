@@ -63,7 +63,9 @@ pub(super) fn each_below(fields: &mut Map<String, Value>, change: &mut impl FnMu
                 properties.values_mut().for_each(&mut *change);
             }
             ("items" | "additionalProperties", value) => change(value),
-            ("allOf", Value::Array(schemas)) => schemas.iter_mut().for_each(&mut *change),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(&mut *change);
+            }
             _ => {}
         }
     }

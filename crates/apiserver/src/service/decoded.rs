@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::failure::Result;
 use crate::hub::Object;
-use crate::registry::ResourceType;
+use crate::registry::{ResourceId, ResourceType};
 
 /// From how many bytes of JSON an object is kept.
 const LARGE: usize = 64 << 10;
@@ -27,7 +27,7 @@ struct Entry {
 /// An object in one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Id {
-    pub(super) of: (&'static str, &'static str),
+    pub(super) of: ResourceId,
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) revision: u64,
@@ -36,7 +36,7 @@ pub(super) struct Id {
 impl Id {
     pub(super) fn new(of: &ResourceType, namespace: &str, name: &str, revision: u64) -> Self {
         Self {
-            of: (of.group, of.plural),
+            of: of.id(),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             revision,

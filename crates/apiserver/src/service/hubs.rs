@@ -8,19 +8,19 @@ use tortie_store::embedded::{Most, Snapshot};
 
 use crate::failure::{Failure, Reason, Result};
 use crate::hub::{Hub, Object};
-use crate::registry::ResourceType;
+use crate::registry::{ResourceId, ResourceType};
 use crate::storage::Storage;
 
 #[derive(Default)]
 pub(super) struct Hubs {
-    running: Mutex<HashMap<(&'static str, &'static str), Arc<Hub>>>,
+    running: Mutex<HashMap<ResourceId, Arc<Hub>>>,
 }
 
 impl Hubs {
     /// The hub of a type, if one is running.
     pub(super) async fn running(&self, of: &ResourceType) -> Option<Arc<Hub>> {
         let running = self.running.lock().await;
-        let hub = running.get(&(of.group, of.plural));
+        let hub = running.get(&of.id());
         hub.filter(|hub| !hub.is_ended()).cloned()
     }
 
@@ -33,7 +33,7 @@ impl Hubs {
         since: Option<Snapshot>,
     ) -> Result<Arc<Hub>> {
         let mut running = self.running.lock().await;
-        let key = (of.group, of.plural);
+        let key = of.id();
         if let Some(hub) = running.get(&key)
             && !hub.is_ended()
         {

@@ -150,7 +150,8 @@ pub(super) fn prepare_change(
             }
         }
         // Only custom resources keep theirs: of a pod, say, a plugin writes address and annotations at once.
-        if matches!(of.content, Content::Native(_)) {
+        if matches!(of.content, Content::Native(native) if native != Native::CustomResourceDefinition)
+        {
             for field in ["annotations", "finalizers", "labels"] {
                 set_or_remove(metadata, field, given.get(field).cloned());
             }
@@ -200,19 +201,21 @@ fn check_role_reference(of: &ResourceType, old: &Value, new: &Value) -> Result<(
 fn check_immutable(of: &ResourceType, old: &Value, new: &Value) -> Result<()> {
     let fields: &[&str] = match of.content {
         Content::Native(Native::Secret) if old["immutable"] == true => {
-            &["data", "immutable", "type"]
+            &["/data", "/immutable", "/type"]
         }
-        Content::Native(Native::Secret) => &["type"],
+        Content::Native(Native::Secret) => &["/type"],
         Content::Native(Native::ConfigMap) if old["immutable"] == true => {
-            &["binaryData", "data", "immutable"]
+            &["/binaryData", "/data", "/immutable"]
         }
+        Content::Native(Native::CustomResourceDefinition) => &["/spec/names/kind", "/spec/scope"],
         _ => return Ok(()),
     };
     let mut problems = Problems::default();
     let root = tortie_api::Path::ROOT;
     for field in fields {
-        if old[*field] != new[*field] {
-            problems.add_missing(&root.field(field), "field is immutable");
+        if old.pointer(field) != new.pointer(field) {
+            let name = field.trim_start_matches('/').replace('/', ".");
+            problems.add_missing(&root.field(&name), "field is immutable");
         }
     }
     if problems.is_empty() {

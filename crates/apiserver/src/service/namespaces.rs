@@ -115,8 +115,8 @@ impl Service {
         let mut is_empty = true;
         for inner in self
             .registry
-            .types()
-            .iter()
+            .all()
+            .into_iter()
             .filter(|inner| inner.is_namespaced && inner.is_stored())
         {
             let all = ListOptions::default();

@@ -11,7 +11,7 @@ use super::listing::{Position, Source};
 use crate::failure::{Failure, Reason, Result};
 use crate::hub::Object;
 use crate::options::ListOptions;
-use crate::registry::ResourceType;
+use crate::registry::{ResourceId, ResourceType};
 use crate::selector::{FieldSelector, LabelSelector};
 
 /// How many lists are kept.
@@ -38,7 +38,7 @@ struct Kept {
 /// What a list is of, and whose it is: nobody else may go on with it, nor as if it were another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scope {
-    of: (&'static str, &'static str),
+    of: ResourceId,
     namespace: Option<String>,
     labels: LabelSelector,
     fields: FieldSelector,
@@ -54,7 +54,7 @@ impl Scope {
         reader: &str,
     ) -> Self {
         Self {
-            of: (of.group, of.plural),
+            of: of.id(),
             namespace: namespace.map(ToOwned::to_owned),
             labels: options.labels.clone(),
             fields: options.fields.clone(),

@@ -10,7 +10,7 @@ use tokio::sync::{Mutex as Turn, OnceCell};
 
 use crate::failure::Result;
 use crate::hub::Object;
-use crate::registry::ResourceType;
+use crate::registry::{ResourceId, ResourceType};
 
 /// All objects of a type, perhaps of one namespace, as of one revision.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct SharedReads {
     reads: Mutex<HashMap<Id, Arc<Reads>>>,
 }
 
-type Id = (&'static str, &'static str, Option<String>);
+type Id = (ResourceId, Option<String>);
 
 /// What is read, once it is: for all who asked before that began.
 type Outcome = Arc<OnceCell<Result<Arc<Objects>>>>;
@@ -46,7 +46,7 @@ impl SharedReads {
         namespace: Option<&str>,
         read: impl Future<Output = Result<Objects>>,
     ) -> Result<Arc<Objects>> {
-        let id = (of.group, of.plural, namespace.map(ToOwned::to_owned));
+        let id = (of.id(), namespace.map(ToOwned::to_owned));
         let reads = self.reads(&id);
         let outcome = Arc::clone(&lock(&reads.next));
         let turn = reads.turn.lock().await;

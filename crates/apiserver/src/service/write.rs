@@ -300,6 +300,9 @@ impl Service {
             if let (Some(namespace), false) = (namespace, mode.is_dry_run) {
                 Box::pin(self.finish_namespace(namespace)).await;
             }
+            if of.content == Content::Custom && !mode.is_dry_run {
+                Box::pin(self.finish_definition(of)).await;
+            }
             return Ok(Written::changed(new));
         }
         limits::check(of, &new)?;
@@ -353,6 +356,9 @@ impl Service {
         };
         if of.content == Content::Native(Native::Namespace) {
             return self.delete_namespace(of, object, mode).await;
+        }
+        if of.content == Content::Native(Native::CustomResourceDefinition) {
+            return Box::pin(self.delete_definition(of, object, mode)).await;
         }
         if lifecycle::has_finalizers(object) {
             let marked = lifecycle::mark_deleted(object, &now());

@@ -236,7 +236,7 @@ fn key(of: &ResourceType, namespace: &str, name: &str) -> Result<Key> {
 fn kind_of(of: &ResourceType) -> Result<Kind> {
     match of.content {
         Content::Calico(kind) => Ok(kind),
-        Content::Native(_) | Content::Review(_) => Err(Failure::new(
+        Content::Native(_) | Content::Review(_) | Content::Custom => Err(Failure::new(
             Reason::NotFound,
             "the server could not find the requested resource",
         )),

@@ -1,5 +1,7 @@
 //! Kubernetes' own objects in the embedded store, for a server that stands alone.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
@@ -8,6 +10,7 @@ use tortie_store::embedded::{
 };
 
 use super::{Change, Changes, Mode, Storage, What, before_writing, events, native, store_failure};
+use crate::custom::Definitions;
 use crate::failure::{Failure, Reason, Result};
 use crate::registry::{Content, Native, ResourceType};
 
@@ -15,12 +18,37 @@ use crate::registry::{Content, Native, ResourceType};
 #[derive(Clone)]
 pub struct DocumentStorage {
     documents: Documents,
+    /// What custom resources look like.
+    definitions: Arc<Definitions>,
 }
 
 impl DocumentStorage {
     /// What documents hold.
     pub fn new(documents: Documents) -> Self {
-        Self { documents }
+        Self {
+            documents,
+            definitions: Arc::default(),
+        }
+    }
+
+    /// The same, with what these definitions describe.
+    #[must_use]
+    pub fn with_definitions(self, definitions: Arc<Definitions>) -> Self {
+        Self {
+            definitions,
+            ..self
+        }
+    }
+
+    /// The object as it is stored.
+    fn checked(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
+        match of.content {
+            Content::Custom => {
+                let drops = mode.drops_unknown_fields;
+                self.definitions.checked(of, object, drops)
+            }
+            _ => native::checked(of, object, mode),
+        }
     }
 
     /// All objects of a type that can be read. Others are named in the log.
@@ -41,7 +69,10 @@ impl DocumentStorage {
 #[async_trait]
 impl Storage for DocumentStorage {
     fn complete(&self, of: &ResourceType, object: &mut Value) {
-        native::complete(of, object);
+        match of.content {
+            Content::Custom => self.definitions.complete(of, object),
+            _ => native::complete(of, object),
+        }
     }
 
     fn unknown_fields(&self, _: &ResourceType, given: &Value, stored: &Value) -> Vec<String> {
@@ -116,7 +147,10 @@ impl Storage for DocumentStorage {
     }
 
     async fn create(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
-        let object = native::checked(of, object, mode)?;
+        if of.content == Content::Custom {
+            self.definitions.check_open(of)?;
+        }
+        let object = self.checked(of, object, mode)?;
         let key = key_of(of, &object);
         if mode.is_dry_run {
             return Ok(object);
@@ -131,7 +165,7 @@ impl Storage for DocumentStorage {
     }
 
     async fn update(&self, of: &ResourceType, object: Value, mode: Mode) -> Result<Value> {
-        let object = native::checked(of, object, mode)?;
+        let object = self.checked(of, object, mode)?;
         let key = key_of(of, &object);
         if mode.is_dry_run {
             return Ok(object);
@@ -227,11 +261,13 @@ fn decode(of: &ResourceType, document: &Document) -> Result<Value> {
         );
         Failure::new(Reason::Internal, message)
     })?;
-    let decoded = if is_view(of) {
-        events::from_core(decoded)
-    } else {
-        decoded
-    };
+    let mut decoded: Value = decoded;
+    if is_view(of) {
+        decoded = events::from_core(decoded);
+    } else if of.content == Content::Custom {
+        // It may have been written in another version, which differs in nothing else.
+        decoded["apiVersion"] = json!(of.api_version());
+    }
     Ok(at_revision(decoded, document.revision))
 }
 

@@ -1,5 +1,6 @@
 //! What Kubernetes' own objects must look like, and what is filled in.
 
+mod definition;
 mod secret;
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -10,6 +11,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::events::v1::Event as NewEvent;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -34,6 +36,7 @@ pub(super) fn checked(of: &ResourceType, mut object: Value, mode: Mode) -> Resul
         Native::ClusterRole => known::<ClusterRole>(&object),
         Native::ClusterRoleBinding => known::<ClusterRoleBinding>(&object),
         Native::ConfigMap => known::<ConfigMap>(&object),
+        Native::CustomResourceDefinition => known::<CustomResourceDefinition>(&object),
         Native::EndpointSlice => known::<EndpointSlice>(&object),
         Native::Event => known::<Event>(&object),
         Native::Lease => known::<Lease>(&object),
@@ -97,6 +100,7 @@ fn check(native: Native, object: &Value, problems: &mut Problems) {
         Native::ClusterRoleBinding => check_cluster_role_binding(&typed(object), problems),
         Native::Role => check_role(&typed(object), problems),
         Native::RoleBinding => check_role_binding(&typed(object), problems),
+        Native::CustomResourceDefinition => definition::check(object, problems),
         Native::Event => check_event(object, "involvedObject", problems),
         Native::NewEvent => check_event(object, "regarding", problems),
         Native::Secret => secret::check(object, problems),
@@ -144,8 +148,10 @@ fn fill_in(native: Native, object: &mut Value) {
     if matches!(native, Native::ClusterRoleBinding | Native::RoleBinding) {
         return fill_in_role_group(object);
     }
-    if native == Native::Secret {
-        return secret::fill_in(object);
+    match native {
+        Native::Secret => return secret::fill_in(object),
+        Native::CustomResourceDefinition => return definition::fill_in(object),
+        _ => {}
     }
     let Some(spec) = object.get_mut("spec") else {
         if native == Native::EndpointSlice {
@@ -227,7 +233,7 @@ fn default(object: &mut Value, field: &str, value: Value) {
 }
 
 /// Refuses what was written and is not in the type.
-fn check_unknown(given: &Value, known: &Value) -> Result<()> {
+pub(crate) fn check_unknown(given: &Value, known: &Value) -> Result<()> {
     let mut unknown = Vec::new();
     collect_unknown(given, known, "", &mut unknown);
     if unknown.is_empty() {

@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tortie_store::embedded::{Most, Snapshot, Stored};
 
-use super::{CalicoStorage, Changes, DocumentStorage, Mode, RoleStorage, ServiceStorage, Storage};
+use super::{
+    CalicoStorage, Changes, DefinitionStorage, DocumentStorage, Mode, RoleStorage, ServiceStorage,
+    Storage,
+};
 use crate::failure::Result;
 use crate::registry::{Content, Native, ResourceType};
 
@@ -15,6 +18,7 @@ pub struct StandaloneStorage {
     native: DocumentStorage,
     roles: RoleStorage,
     services: ServiceStorage,
+    definitions: DefinitionStorage,
 }
 
 impl StandaloneStorage {
@@ -24,12 +28,14 @@ impl StandaloneStorage {
         native: DocumentStorage,
         roles: RoleStorage,
         services: ServiceStorage,
+        definitions: DefinitionStorage,
     ) -> Self {
         Self {
             calico,
             native,
             roles,
             services,
+            definitions,
         }
     }
 
@@ -37,7 +43,7 @@ impl StandaloneStorage {
         match of.content {
             // What is not kept is refused there.
             Content::Calico(_) | Content::Review(_) => &self.calico,
-            Content::Native(_) => &self.native,
+            Content::Native(_) | Content::Custom => &self.native,
         }
     }
 }
@@ -110,6 +116,9 @@ impl Storage for StandaloneStorage {
                 self.roles.create(of, object, mode).await
             }
             Content::Native(Native::Service) => self.services.create(of, object, mode).await,
+            Content::Native(Native::CustomResourceDefinition) => {
+                self.definitions.create(of, object, mode).await
+            }
             _ => self.of(of).create(of, object, mode).await,
         }
     }
@@ -120,6 +129,9 @@ impl Storage for StandaloneStorage {
                 self.roles.update(of, object, mode).await
             }
             Content::Native(Native::Service) => self.services.update(of, object, mode).await,
+            Content::Native(Native::CustomResourceDefinition) => {
+                self.definitions.update(of, object, mode).await
+            }
             _ => self.of(of).update(of, object, mode).await,
         }
     }
@@ -130,6 +142,9 @@ impl Storage for StandaloneStorage {
                 self.roles.delete(of, object, mode).await
             }
             Content::Native(Native::Service) => self.services.delete(of, object, mode).await,
+            Content::Native(Native::CustomResourceDefinition) => {
+                self.definitions.delete(of, object, mode).await
+            }
             _ => self.of(of).delete(of, object, mode).await,
         }
     }

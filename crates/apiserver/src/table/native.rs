@@ -16,7 +16,9 @@ const CREATED: Column = Column::new("Created At");
 
 pub(super) fn columns(kind: Native) -> &'static [Column] {
     match kind {
-        Native::ClusterRole | Native::Role => const { &[NAME, CREATED] },
+        Native::ClusterRole | Native::CustomResourceDefinition | Native::Role => {
+            const { &[NAME, CREATED] }
+        }
         Native::ClusterRoleBinding | Native::RoleBinding => {
             const {
                 &[
@@ -101,7 +103,7 @@ pub(super) fn cells(kind: Native, object: &Value, now: Timestamp) -> Vec<Value> 
             let count = object["data"].as_object().map_or(0, serde_json::Map::len);
             vec![text_or(&object["type"], "").into(), json!(count)]
         }
-        Native::ClusterRole | Native::Role => {
+        Native::ClusterRole | Native::CustomResourceDefinition | Native::Role => {
             vec![object["metadata"]["creationTimestamp"].clone()]
         }
         Native::ClusterRoleBinding | Native::RoleBinding => binding(object),

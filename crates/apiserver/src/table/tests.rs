@@ -49,7 +49,8 @@ fn every_row_has_a_cell_for_each_column() {
             "{}",
             resource.kind
         );
-        let tells_age = |column: &Value| column["name"] == "Age" || column["name"] == "Created At";
+        let ages = ["Age", "Created At", "Last Seen"];
+        let tells_age = |column: &Value| ages.iter().any(|age| column["name"] == *age);
         assert!(items(&table["columnDefinitions"]).any(tells_age));
     }
 }

@@ -1,5 +1,6 @@
 //! The API server of `tortie up` beside a real kube-apiserver: the same commands, the same outcome.
 
+mod custom;
 mod kinds;
 mod services;
 mod status;

@@ -4,6 +4,7 @@
 
 mod churn;
 mod compared;
+mod custom;
 mod disk;
 mod elsewhere;
 mod hostile;

@@ -42,6 +42,7 @@ fn what_is_there_is_kept_and_secrets_are_private() {
             "kubeconfig 600",
             "server.crt 644",
             "server.key 600",
+            "service-account.key 600",
             "token 600"
         ]
     );
@@ -101,7 +102,7 @@ fn only_what_is_no_longer_right_is_made_anew() {
     let all_but_the_token = before
         .keys()
         .map(String::as_str)
-        .filter(|name| *name != "token");
+        .filter(|name| !matches!(*name, "service-account.key" | "token"));
     // The certificate that was there is kept beside the new one; a key of it there was none.
     let mut changed: Vec<_> = all_but_the_token.collect();
     let after = content(folder);
