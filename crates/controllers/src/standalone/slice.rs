@@ -194,7 +194,7 @@ mod tests {
             pod(
                 "e",
                 8080,
-                json!({"podIP": "10.0.0.5", "phase": "Succeeded"}),
+                &json!({"podIP": "10.0.0.5", "phase": "Succeeded"}),
             ),
         ];
         let slices = wanted(&service(&spec), pods.iter());
