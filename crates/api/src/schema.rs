@@ -4,7 +4,8 @@
 //! form `#[schemars(extend(…))]` feed it; these keywords are ours and never printed: `x-default` (the default,
 //! as opposed to what `serde(default)` would claim), `x-check` (named rules of [`checks`], comma-separated),
 //! `x-empty` (an enum that may also be an empty string, which means "not set"), `x-unlisted` (an enum that the CRD
-//! does not list) and `x-nullable` (written as null when not set).
+//! does not list), `x-repeats` (a set whose items may be given twice, as Calico's own checks let them) and `x-nullable`
+//! (written as null when not set).
 
 mod check;
 mod checks;

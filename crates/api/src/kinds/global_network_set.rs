@@ -11,6 +11,6 @@ use crate::is_default;
 pub struct GlobalNetworkSetSpec {
     /// Addresses and CIDRs, IPv4 or IPv6, that belong to the set.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("x-kubernetes-list-type" = "set", "x-check" = "cidr"))]
+    #[schemars(extend("x-kubernetes-list-type" = "set", "x-repeats" = true, "x-check" = "cidr"))]
     pub nets: Vec<String>,
 }

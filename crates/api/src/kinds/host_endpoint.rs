@@ -20,7 +20,7 @@ pub struct HostEndpointSpec {
     pub interface_name: String,
     /// Addresses of the interface; they identify it when no name is given and fill IP sets.
     #[serde(rename = "expectedIPs", skip_serializing_if = "is_default")]
-    #[schemars(extend("x-kubernetes-list-type" = "set", "x-check" = "ip"))]
+    #[schemars(extend("x-kubernetes-list-type" = "set", "x-repeats" = true, "x-check" = "ip"))]
     pub expected_ips: Vec<String>,
     /// Profiles applied in order when no policy covers the traffic.
     #[serde(skip_serializing_if = "is_default")]

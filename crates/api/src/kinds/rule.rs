@@ -103,7 +103,7 @@ pub struct IcmpFields {
 pub struct EntityRule {
     /// Addresses and CIDRs of which one must contain the peer; all of one IP version.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("x-kubernetes-list-type" = "set", "maxItems" = 256, "x-check" = "net"))]
+    #[schemars(extend("x-kubernetes-list-type" = "set", "x-repeats" = true, "maxItems" = 256, "x-check" = "net"))]
     pub nets: Vec<String>,
     /// Selects endpoints and network sets by label; in the policy's namespace unless told
     /// otherwise.
@@ -123,7 +123,7 @@ pub struct EntityRule {
     pub ports: Vec<Port>,
     /// Addresses and CIDRs that must not contain the peer.
     #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("x-kubernetes-list-type" = "set", "maxItems" = 256, "x-check" = "net"))]
+    #[schemars(extend("x-kubernetes-list-type" = "set", "x-repeats" = true, "maxItems" = 256, "x-check" = "net"))]
     pub not_nets: Vec<String>,
     /// Endpoints and network sets with these labels do not match.
     #[serde(skip_serializing_if = "is_default")]

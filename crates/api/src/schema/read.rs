@@ -158,7 +158,8 @@ fn shape(keywords: &Keywords) -> Shape {
             max: count("maxItems"),
             is_set: keywords
                 .get("x-kubernetes-list-type")
-                .is_some_and(|t| t == "set"),
+                .is_some_and(|t| t == "set")
+                && !keywords.contains_key("x-repeats"),
         },
         Some("object") => object(keywords),
         _ => Shape::Any,

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use crate::kinds::BgpConfiguration;
 use crate::kinds::bgp_configuration::BgpConfigurationSpec;
 use crate::kinds::bgp_filter::{
-    BgpFilterAction, BgpFilterOperation, BgpFilterRuleV4, BgpFilterRuleV6, BgpFilterSpec,
+    BgpFilterAction, BgpFilterCommunityMatch, BgpFilterOperation, BgpFilterRuleV4, BgpFilterRuleV6,
+    BgpFilterSpec,
 };
 use crate::kinds::bgp_peer::BgpPeerSpec;
 use crate::net;
@@ -194,6 +195,7 @@ struct FilterRule<'a> {
     has_prefix_length: bool,
     action: BgpFilterAction,
     operations: &'a [BgpFilterOperation],
+    communities: Option<&'a BgpFilterCommunityMatch>,
 }
 
 macro_rules! filter_rule {
@@ -206,6 +208,7 @@ macro_rules! filter_rule {
                     has_prefix_length: rule.prefix_length.is_some(),
                     action: rule.action,
                     operations: &rule.operations,
+                    communities: rule.communities.as_ref(),
                 }
             }
         }
@@ -241,6 +244,13 @@ fn check_filter_rule(at: &Path<'_>, rule: &FilterRule<'_>, problems: &mut Proble
             &at.field(missing),
             "must be given: cidr and matchOperator go together",
         );
+    }
+    let values = rule.communities.iter().flat_map(|one| &one.values);
+    for (index, value) in values.enumerate() {
+        if !is_community(value) {
+            let at = at.field("communities");
+            problems.add(&at.field("values").index(index), value, COMMUNITY);
+        }
     }
     if rule.has_prefix_length && rule.cidr.is_empty() {
         problems.add_missing(&at.field("prefixLength"), "needs cidr");

@@ -228,7 +228,6 @@ pub(super) fn check_node_status(
 ) {
     for (name, is_missing) in [
         ("node", spec.node.is_empty()),
-        ("classes", spec.classes.is_empty()),
         ("updatePeriodSeconds", spec.update_period_seconds.is_none()),
     ] {
         if is_missing {

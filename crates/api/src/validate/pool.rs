@@ -141,6 +141,9 @@ fn check_uses(at: &Path<'_>, pool: &IpPoolSpec, problems: &mut Problems) {
 }
 
 pub(super) fn check_affinity(at: &Path<'_>, spec: &BlockAffinitySpec, problems: &mut Problems) {
+    if spec.cidr.is_empty() {
+        problems.add(&at.field("cidr"), &spec.cidr, "must be the CIDR of a block");
+    }
     if spec.deleted {
         problems.add(
             &at.field("deleted"),

@@ -33,6 +33,15 @@ pub(super) fn check_place(at: &Path<'_>, rules: &[Rule], place: Place, problems:
         } else {
             (destination, source)
         };
+        // In profiles Calico accepts a service without a name, which matches nothing.
+        let ends = [source, destination].into_iter();
+        for (name, end) in ends.filter_map(|(name, end)| Some((name, end.services.as_ref()?))) {
+            if end.name.is_empty() {
+                let at = at.field(name);
+                let at = at.field("services");
+                problems.add_missing(&at.field("name"), "must be given");
+            }
+        }
         if let Some(services) = &near.1.services {
             let rule = format!("must not be set in the {} of an {direction} rule", near.0);
             problems.add(&at.field(near.0).field("services"), services, rule);
@@ -235,12 +244,8 @@ fn check_entity(at: &Path<'_>, entity: &EntityRule, problems: &mut Problems) {
             "global() must stand alone, not with other selectors",
         );
     }
-    let Some(services) = &entity.services else {
+    if entity.services.is_none() {
         return;
-    };
-    if services.name.is_empty() {
-        let at = at.field("services");
-        problems.add_missing(&at.field("name"), "must be given");
     }
     let others = [
         ("selector", !entity.selector.is_empty()),

@@ -161,6 +161,56 @@ fn a_file_may_have_many_documents() {
 }
 
 #[test]
+fn what_calico_accepts_is_accepted_and_what_it_refuses_is_refused() {
+    let text = |kind: &str, spec: &str| {
+        format!(
+            "apiVersion: projectcalico.org/v3\nkind: {kind}\nmetadata: {{name: x}}\nspec: {spec}\n"
+        )
+    };
+    for (kind, spec) in [
+        (
+            "CalicoNodeStatus",
+            "{node: n1, classes: [], updatePeriodSeconds: 10}",
+        ),
+        ("GlobalNetworkSet", "{nets: [10.0.0.0/8, 10.0.0.0/8]}"),
+        ("NetworkSet", "{nets: [10.0.0.1, 10.0.0.1]}"),
+        (
+            "GlobalNetworkPolicy",
+            "{ingress: [{action: Allow, source: {nets: [10.0.0.0/8, 10.0.0.0/8]}}]}",
+        ),
+        (
+            "HostEndpoint",
+            "{node: n1, expectedIPs: [10.0.0.1, 10.0.0.1]}",
+        ),
+        (
+            "Profile",
+            "{egress: [{action: Allow, destination: {services: {}}}]}",
+        ),
+    ] {
+        tortie().ok_with_input(&["validate", "-f", "-"], &text(kind, spec));
+    }
+    for (kind, spec, field) in [
+        (
+            "BGPFilter",
+            "{importV4: [{action: Accept, communities: {values: ['100']}}]}",
+            "spec.importV4[0].communities.values[0] = \"100\": must be a community",
+        ),
+        (
+            "BlockAffinity",
+            "{state: confirmed, node: n1, cidr: ''}",
+            "spec.cidr = \"\": must be the CIDR of a block",
+        ),
+        (
+            "GlobalNetworkPolicy",
+            "{egress: [{action: Allow, destination: {services: {namespace: shop}}}]}",
+            "spec.egress[0].destination.services.name: must be given",
+        ),
+    ] {
+        refuses(&text(kind, spec), &[field]);
+    }
+}
+
+#[test]
 fn good_input_is_accepted() {
     let file = fixture("all-kinds.yaml").display().to_string();
     let stdout = tortie().ok(&["validate", "-f", &file]);
@@ -252,4 +302,24 @@ fn who_takes_the_log_level_for_a_selector_is_told() {
     let output = tortie().run(&["get", "pods", "-l", "app=x"]);
     assert_eq!(output.code, 1);
     assert!(output.stderr.contains("--log-level"), "{}", output.stderr);
+}
+
+#[test]
+fn log_lines_are_json_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let tortie = Tortie::embedded(folder.path());
+    let output = tortie.run(&[
+        "--log-format",
+        "json",
+        "--log-level",
+        "debug",
+        "get",
+        "tier",
+    ]);
+    let lines = output.stderr.lines().map(serde_json::from_str);
+    let lines: Vec<serde_json::Value> = lines.collect::<Result<_, _>>().unwrap();
+    let opening = |line: &serde_json::Value| {
+        line["level"] == "DEBUG" && line["message"] == "Opening the datastore"
+    };
+    assert!(lines.iter().any(opening), "{}", output.stderr);
 }
