@@ -104,19 +104,30 @@ pub(crate) struct Global {
     /// Context of the kubeconfig to use.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// How much to log to stderr: off, error, warn, info, debug or trace.
+    /// How much to log to stderr: off, error, warn, info, debug or trace; wins over what the datastore says [default: warn].
+    #[arg(short, long, global = true, value_name = "LEVEL", value_parser = log_level)]
+    pub(crate) log_level: Option<String>,
+    /// How log lines look.
     #[arg(
-        short,
         long,
         global = true,
-        value_name = "LEVEL",
-        default_value = "warn",
-        value_parser = log_level
+        value_name = "FORM",
+        env = "TORTIE_LOG_FORMAT",
+        default_value = "text"
     )]
-    pub(crate) log_level: String,
+    pub(crate) log_format: LogFormat,
     /// Accepted because calicoctl has it; versions are not compared.
     #[arg(long, global = true, hide = true)]
     pub(crate) allow_version_mismatch: bool,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// An object of JSON a line.
+    Json,
 }
 
 /// The kinds of datastore.

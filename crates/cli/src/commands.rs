@@ -21,6 +21,7 @@ mod isolation;
 mod kinds;
 mod kubeconfig;
 mod label;
+mod logging;
 mod node;
 mod operator;
 mod patch;
@@ -28,6 +29,7 @@ mod pod;
 mod render;
 mod replay;
 pub(crate) mod report;
+mod root;
 mod selector;
 mod status;
 mod up;
@@ -37,28 +39,21 @@ mod why;
 mod write;
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
-use std::sync::OnceLock;
 
 use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, CniCommand, Command};
 use crate::config::{connect_to_write, open, open_to_write};
-
-/// Changes what is logged.
-static CHANGE_LOGGING: OnceLock<ChangeLogging> = OnceLock::new();
-
-type ChangeLogging = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Runs a command to its exit code: 0 done, 1 failed; `selector`, `why`, `diff` and `node` also 2.
 pub(crate) fn run(mut cli: Cli) -> ExitCode {
     if let Some(code) = cni::by_command(&cli) {
         return code;
     }
-    start_logging(&cli.global.log_level);
+    logging::start(&cli.global);
     let outcome = up::enter_network(&mut cli).and_then(|()| {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         runtime.enable_all().build()?.block_on(dispatch(cli))
@@ -76,6 +71,7 @@ pub(crate) fn run(mut cli: Cli) -> ExitCode {
 
 async fn dispatch(cli: Cli) -> Result<ExitCode> {
     let Cli { command, global } = cli;
+    root::check(&command)?;
     if let Some(caller) = caller(&command) {
         confirm::resume(caller).await;
     }
@@ -184,39 +180,6 @@ fn variables() -> BTreeMap<String, String> {
     variables
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
-}
-
-fn start_logging(level: &str) {
-    let filter = EnvFilter::try_from_env("TORTIE_LOG").unwrap_or_else(|_| filter_at(level));
-    let logging = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_filter_reloading();
-    let handle = logging.reload_handle();
-    logging.init();
-    // Set once, here.
-    let _ = CHANGE_LOGGING.set(Box::new(move |level| {
-        // It fails only when there is no log any more.
-        let _ = handle.reload(filter_at(level));
-    }));
-}
-
-/// What is logged at a level. What the client for Kubernetes takes for an error, its caller may not: who asks hears of it.
-fn filter_at(level: &str) -> EnvFilter {
-    match level {
-        "error" | "warn" | "info" => EnvFilter::new(format!("{level},kube_client=off")),
-        level => EnvFilter::new(level),
-    }
-}
-
-/// Changes how much is logged, for commands that run long; unless the environment says what is.
-fn change_logging(level: &str) {
-    if std::env::var_os("TORTIE_LOG").is_none()
-        && let Some(change) = CHANGE_LOGGING.get()
-    {
-        change(level);
-    }
 }
 
 /// Whether the reader of our output went away, as `head` does; that is no failure.

@@ -8,6 +8,7 @@ mod connect;
 mod felix;
 mod settings;
 mod target;
+mod waiting;
 
 pub(crate) use connect::{
     Backend, Connection, await_with, cluster, connect, connect_to_write, data_file, data_folder,

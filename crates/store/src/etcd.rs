@@ -27,6 +27,7 @@ mod value;
 mod watch;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -43,6 +44,9 @@ use crate::default_profile;
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
 use crate::store::{Invalid, List, Precondition, Store, Watch, Write, expected_revision};
+
+/// How long etcd may take to answer for the first time.
+const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
 /// Keys per request of a list. Calico's largest objects are some 10 kB, so a page is a few MB; where
 /// it is larger than an answer may be, it is halved.
@@ -87,11 +91,17 @@ impl EtcdStore {
             keys_only: true,
             ..Default::default()
         };
-        store
-            .client
-            .range(request)
-            .await
-            .map_err(|status| store.client.error(status))?;
+        let answer = tokio::time::timeout(FIRST_ANSWER, store.client.range(request)).await;
+        let Ok(answer) = answer else {
+            let (members, seconds) = (config.endpoints.join(", "), FIRST_ANSWER.as_secs());
+            return Err(Error::Unavailable {
+                message: format!(
+                    "etcd at {members} has not answered within {seconds} s; is it etcd that listens there?"
+                ),
+                source: None,
+            });
+        };
+        answer.map_err(|status| store.client.error(status))?;
         Ok(store)
     }
 

@@ -9,7 +9,7 @@ use tortie_controllers::settings::{self, Refused, default_spec, explain, resolve
 use tortie_controllers::{LeaderElection, Options, flannel, own_namespace};
 use tortie_store::{Error, Key, Kind, Resource};
 
-use super::{change_logging, until_signal, variables};
+use super::{logging, until_signal, variables};
 use crate::args;
 use crate::args::Global;
 use crate::config::{Connection, cluster, open};
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<Exit
         status_file: args.status_file,
         health_port: (args.health_port != 0).then_some(args.health_port),
         leader_election,
-        set_log_level: Box::new(|level| change_logging(level.as_filter())),
+        set_log_level: Box::new(|level| logging::change(level.as_filter())),
     };
     tortie_controllers::run(options, until_signal()?).await?;
     Ok(ExitCode::SUCCESS)

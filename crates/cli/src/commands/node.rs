@@ -14,7 +14,7 @@ use tortie_agent::{LocalAgent, Settings, machine};
 use tortie_dataplane::{Dataplane, Drift};
 use tortie_rules::Dataplane as Kind;
 
-use super::{agent, report};
+use super::{agent, report, root};
 use crate::args::{Global, Node, NodeCommand, Subject, UNKNOWN, Verify, VerifyOutput};
 
 /// Exit code for a kernel that has not what it should have.
@@ -38,6 +38,7 @@ pub(super) async fn run(args: Node, global: &Global) -> Result<ExitCode> {
 }
 
 async fn verify(args: &Verify, global: &Global) -> Result<ExitCode> {
+    root::check_verify()?;
     let subject = &args.subject;
     let settings = agent_settings(subject)?;
     let node = settings.node.clone();

@@ -23,6 +23,7 @@ use anyhow::{Context as _, Result, bail};
 use tortie_kernel::namespace::is_root;
 
 use super::isolation::{self, INTERRUPTED};
+use super::root;
 use crate::args::{DatastoreType, Global, Part, Up};
 use crate::config::Target;
 
@@ -65,7 +66,10 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<ExitCode> {
                 "--own-network is for an `up` without a cluster: nodes of a cluster share its network"
             )
         }
-        DatastoreType::Etcdv3 | DatastoreType::Kubernetes => cluster::run(args, global).await?,
+        DatastoreType::Etcdv3 | DatastoreType::Kubernetes => {
+            root::check_up()?;
+            cluster::run(args, global).await?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

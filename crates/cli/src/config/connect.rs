@@ -16,6 +16,7 @@ use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
 use tortie_store::shared::{self, Served, Shared};
 use tortie_store::{Client, Store};
 
+use super::waiting::waiting;
 use super::{Settings, Source, Target};
 use crate::args::{DatastoreType, Global};
 use crate::commands::report;
@@ -160,11 +161,13 @@ pub(crate) async fn open_target(target: &Target) -> Result<Connection> {
             (opened.into_store(), Backend::Embedded)
         }
         DatastoreType::Etcdv3 => {
-            let store = EtcdStore::connect(&etcd(&target.settings)?).await?;
+            let config = etcd(&target.settings)?;
+            let store = waiting("etcd", EtcdStore::connect(&config)).await?;
             (Arc::new(store.clone()), Backend::Etcd(store))
         }
         DatastoreType::Kubernetes => {
-            let store = KubernetesStore::connect(&target.kubernetes()).await?;
+            let config = target.kubernetes();
+            let store = waiting("Kubernetes", KubernetesStore::connect(&config)).await?;
             cluster = Some(store.client().clone());
             (Arc::new(store.clone()), Backend::Kubernetes(store))
         }

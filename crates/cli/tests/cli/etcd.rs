@@ -76,3 +76,16 @@ fn an_etcd_that_is_not_there_is_named() {
     assert_eq!(output.code, 1);
     assert!(output.stderr.contains("127.0.0.1:1"), "{}", output.stderr);
 }
+
+#[test]
+fn an_etcd_that_says_nothing_is_given_up() {
+    // Connections are accepted by the kernel, and nobody answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", silent.local_addr().unwrap());
+    let tortie = Tortie::with_variables(vec![("ETCD_ENDPOINTS", address.clone())]);
+    let output = tortie.run(&["get", "tiers"]);
+    let expected = format!(
+        "Error: datastore is unavailable: etcd at {address} has not answered within 10 s; is it etcd that listens there?\n"
+    );
+    assert_eq!((output.code, output.stderr), (1, expected));
+}

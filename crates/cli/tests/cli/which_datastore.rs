@@ -99,3 +99,27 @@ fn under_the_name_of_calicoctl_it_never_is_a_file() {
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(!user.own_store().exists());
 }
+
+#[test]
+fn who_needs_root_says_so_before_anything_else() {
+    for (arguments, code) in [
+        (&["agent"][..], 1),
+        (&["up", "--datastore=etcdv3"], 1),
+        (&["down"], 1),
+        (&["node", "verify"], 2),
+        (&["cni", "install"], 1),
+    ] {
+        let user = User::new();
+        let output = user.command(tortie()).args(arguments).output().unwrap();
+        let said = said(&output);
+        let words = arguments.iter().filter(|word| !word.starts_with('-'));
+        let name = words.copied().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(code), "{name}: {said}");
+        let needed = format!("for which it needs root: use `sudo tortie {name}`\n");
+        assert!(
+            said.starts_with(&format!("Error: `tortie {name}` ")) && said.ends_with(&needed),
+            "{said}"
+        );
+        assert!(!user.own_store().exists(), "{name}");
+    }
+}

@@ -7,6 +7,7 @@ mod compared;
 mod custom;
 mod disk;
 mod elsewhere;
+mod ending;
 mod hostile;
 mod killed;
 mod kubectl;

@@ -1,5 +1,6 @@
 //! The parts of the process: they start one after the other, and end together.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub(in crate::commands) struct Parts {
     /// Those that others use, which end last.
     servers: Group,
     others: Group,
+    /// Whether something is left in the kernel at the end.
+    has_agent: bool,
 }
 
 /// Parts that end together.
@@ -85,6 +88,7 @@ impl Parts {
         Self {
             servers: Group::new(),
             others: Group::new(),
+            has_agent: false,
         }
     }
 
@@ -150,6 +154,7 @@ impl Parts {
                 allow_cleartext,
             })
         };
+        self.has_agent = true;
         let mut stopped = Box::pin(self.others.stopped());
         self.others.start("agent", async move {
             for failures in 0.. {
@@ -215,7 +220,18 @@ impl Parts {
 
     /// Runs until a signal comes or a part ends; then all end, and the first failure is told.
     pub(in crate::commands) async fn run(self) -> Result<()> {
-        self.run_until(until_signal()?).await
+        let (signal, has_agent) = (until_signal()?, self.has_agent);
+        let end = async move {
+            signal.await;
+            if has_agent {
+                // Nobody may read it any more.
+                let _ = writeln!(
+                    anstream::stderr(),
+                    "Ending; rules and routes stay in the kernel as they are, and `tortie down` removes them"
+                );
+            }
+        };
+        self.run_until(end).await
     }
 
     /// The same, until something else happens than a signal.
