@@ -216,6 +216,8 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Show the version of this program and of the cluster.
     Version(Version),
+    /// Write manual pages, one for each command.
+    Man(Man),
     /// Print the completion script for a shell.
     Completion(Completion),
 }
@@ -344,6 +346,15 @@ pub(crate) struct Version {
     /// Only the version of this program; no datastore is asked.
     #[arg(long)]
     pub(crate) client: bool,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tortie man --output /usr/local/share/man/man1")]
+pub(crate) struct Man {
+    /// Folder for the pages; it is made if it is not there.
+    #[arg(short, long, value_name = "FOLDER")]
+    pub(crate) output: PathBuf,
 }
 
 /// Arguments of `completion`.

@@ -22,6 +22,7 @@ mod kinds;
 mod kubeconfig;
 mod label;
 mod logging;
+mod man;
 mod node;
 mod operator;
 mod patch;
@@ -132,6 +133,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Demo(args) => demo::run(&args, &global).await,
         Command::Replay(args) => replay::run(&args),
         Command::Version(args) => version::run(&args, &global).await,
+        Command::Man(args) => man::run(&args),
         Command::Completion(args) => completion::run(&args),
     }
 }

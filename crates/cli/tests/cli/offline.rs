@@ -272,6 +272,21 @@ fn completion_scripts_are_printed() {
 }
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man1");
+    tortie().ok(&["man", "--output", &pages.display().to_string()]);
+    for (page, piece) in [
+        ("tortie.1", "tortie"),
+        ("tortie-get.1", "custom\\-columns"),
+        ("tortie-ipam-show.1", "ipam"),
+    ] {
+        let text = std::fs::read_to_string(pages.join(page)).unwrap();
+        assert!(text.contains(".TH") && text.contains(piece), "{text}");
+    }
+}
+
+#[test]
 fn unreadable_files_are_named() {
     let output = tortie().run(&["validate", "-f", "/nonexistent.yaml"]);
     assert_eq!(output.code, 1);
