@@ -57,8 +57,8 @@ fn blocks(text: &str) -> Vec<Block> {
         } else if line == "```sh" {
             let commands = lines.by_ref().take_while(|line| *line != "```");
             let commands = commands.collect::<Vec<_>>().join("\n");
+            let needs = std::mem::replace(&mut needs, "machine".to_owned());
             blocks.push(Block { needs, commands });
-            needs = "machine".to_owned();
         }
     }
     blocks

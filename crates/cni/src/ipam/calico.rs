@@ -74,7 +74,7 @@ async fn assign_any(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>
         max_per_handle: Some(1),
         ..AutoAssign::on(&context.identity.node)
     };
-    turn::take(context, Job::Assign(request)).await
+    turn::take(context, Job::Assign(Box::new(request))).await
 }
 
 async fn assign_these(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>> {

@@ -40,7 +40,7 @@ const RESULT: &str = "done";
 #[serde(rename_all = "camelCase")]
 pub(super) enum Job {
     /// An address of each IP version that is asked for.
-    Assign(AutoAssign),
+    Assign(Box<AutoAssign>),
     /// Everything under these handles is given back. That there are none is no error.
     Release(Vec<String>),
 }
