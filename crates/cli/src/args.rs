@@ -34,6 +34,8 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use crate::completion::{kinds, names};
+
 pub(crate) use agent::Agent;
 pub(crate) use apiserver::{ApiServer, Webhooks};
 pub(crate) use cni::{Cni, CniCommand, CniInstall};
@@ -251,8 +253,10 @@ pub(crate) enum PatchType {
 )]
 pub(crate) struct Patch {
     /// Kind of the resource.
+    #[arg(add = kinds())]
     pub(crate) kind: String,
     /// Name of the resource.
+    #[arg(add = names())]
     pub(crate) name: String,
     /// The patch, in JSON or YAML.
     #[arg(short = 'p', long = "patch", value_name = "PATCH")]
@@ -272,8 +276,10 @@ pub(crate) struct Patch {
 )]
 pub(crate) struct Label {
     /// Kind of the resource.
+    #[arg(add = kinds())]
     pub(crate) kind: String,
     /// Name of the resource.
+    #[arg(add = names())]
     pub(crate) name: String,
     /// Labels: KEY=VALUE, or KEY with --remove.
     #[arg(required = true)]
@@ -359,7 +365,9 @@ pub(crate) struct Man {
 
 /// Arguments of `completion`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tortie completion bash > /etc/bash_completion.d/tortie")]
+#[command(
+    after_help = "The shell asks the program itself, also for names of resources.\n\nExamples:\n  tortie completion bash > /etc/bash_completion.d/tortie\n  source <(tortie completion zsh)"
+)]
 pub(crate) struct Completion {
     /// The shell.
     pub(crate) shell: clap_complete::Shell,

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod completion;
 mod config;
 mod input;
 mod output;
@@ -12,6 +13,7 @@ fn main() -> ExitCode {
     if let Some(code) = commands::cni::by_program_name() {
         return code;
     }
+    completion::answer();
     match args::parse() {
         Ok(args) => commands::run(args),
         Err(code) => code,

@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use crate::completion::{kinds, names};
+
 const EXAMPLES: &str = "\
 Beside the resource itself: of a policy or a profile, the endpoints that it applies to; of an endpoint, its policies in the
 order in which they are asked; of a set, the rules that select it; of a tier, its policies; of a pool, how full it is;
@@ -17,8 +19,10 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Describe {
     /// Kind of the resources: a name, plural or short name such as `np`; or KIND/NAME.
+    #[arg(add = kinds())]
     pub(crate) kind: String,
     /// Names; all resources of the kind if none is given.
+    #[arg(add = names())]
     pub(crate) names: Vec<String>,
     /// Namespace [default: default].
     #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces")]

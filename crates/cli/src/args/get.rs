@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::completion::{kinds, names};
+
 const GET_HELP: &str = "\
 Output forms:
   ps (default), wide    tables with the columns that calicoctl shows
@@ -28,8 +30,10 @@ Examples:
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(crate) struct Get {
     /// Kind of the resources: a name, plural or short name such as `np`; KIND/NAME; or `all`.
+    #[arg(add = kinds())]
     pub(crate) kind: Option<String>,
     /// Names; all resources of the kind if none is given.
+    #[arg(add = names())]
     pub(crate) names: Vec<String>,
     /// Show the resources that these files name.
     #[arg(short, long = "filename", value_name = "PATH", conflicts_with = "kind")]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::completion::{kinds, names};
+
 /// Files to read.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Files {
@@ -46,8 +48,10 @@ pub(crate) struct Create {
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
     /// Kind of the resources.
+    #[arg(add = kinds())]
     pub(crate) kind: Option<String>,
     /// Names of the resources.
+    #[arg(add = names())]
     pub(crate) names: Vec<String>,
     /// Remove the resources that these files name.
     #[arg(

@@ -358,3 +358,46 @@ fn without_place(said: &str) -> &str {
     );
     rest
 }
+
+/// The shell asks the program itself: bash, as somebody who presses Tab at the end of these words.
+#[test]
+fn a_shell_completes_kinds_and_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let tortie = Tortie::embedded(folder.path());
+    for name in ["alpha", "alpine", "beta"] {
+        let tier = format!(
+            "apiVersion: projectcalico.org/v3\nkind: Tier\nmetadata: {{name: {name}}}\nspec: {{order: 1}}\n"
+        );
+        tortie.ok_with_input(&["apply", "-f", "-"], &tier);
+    }
+    let registration = tortie.ok(&["completion", "bash"]);
+    let complete = |words: &str| {
+        let script = format!(
+            "{registration}\n\
+             COMP_WORDS=({words}) COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)) COMP_TYPE=9\n\
+             cur=${{COMP_WORDS[COMP_CWORD]}}\n\
+             _clap_complete_tortie tortie \"$cur\" get\n\
+             printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let binary = std::path::Path::new(env!("CARGO_BIN_EXE_tortie"));
+        let output = std::process::Command::new("bash")
+            .args(["--norc", "-c", &script])
+            .env_clear()
+            .env(
+                "PATH",
+                format!("{}:/usr/bin:/bin", binary.parent().unwrap().display()),
+            )
+            .env("TORTIE_DATA_FILE", folder.path().join("data.redb"))
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        let told: Vec<String> = told.split_whitespace().map(str::to_owned).collect();
+        (told, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let kinds = complete("tortie get tie");
+    assert_eq!(kinds.0, ["tiers"], "{}", kinds.1);
+    let names = complete("tortie get tier al");
+    assert_eq!(names.0, ["alpha", "alpine"], "{}", names.1);
+    let names = complete("tortie describe tiers alpha be");
+    assert_eq!(names.0, ["beta"], "{}", names.1);
+}
