@@ -11,8 +11,8 @@ mod target;
 mod waiting;
 
 pub(crate) use connect::{
-    Backend, Connection, await_with, cluster, connect, connect_to_write, data_file, data_folder,
-    embedded, make_data_folder, open, open_target, open_to_write,
+    Backend, Connection, ROOTS_FOLDER, await_with, cluster, connect, connect_to_write, data_file,
+    data_folder, embedded, make_data_folder, open, open_target, open_to_write,
 };
 pub(crate) use felix::felix_variable;
 pub(crate) use settings::{Settings, Source};

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use tortie_agent::config::{Sources, from_environment, resolve};
 use tortie_dataplane::{OurRoutes, remove_everything};
 use tortie_kernel::namespace::is_root;
@@ -14,14 +14,19 @@ use super::agent::{PARAMETER_FILE, parameter_file};
 use super::pod::Site;
 use super::up::Process;
 use crate::args::Global;
-use crate::config::data_folder;
+use crate::config::{ROOTS_FOLDER, data_folder};
 
 pub(super) async fn run(global: &Global) -> Result<ExitCode> {
     let folder = data_folder(global);
     let mut out = anstream::stdout();
     let Some(process) = Process::find(&folder)? else {
-        writeln!(out, "Nothing was running")?;
         // Without root nobody has left anything.
+        if !is_root() && Path::new(ROOTS_FOLDER).exists() {
+            bail!(
+                "nothing of yours was running; what root runs with {ROOTS_FOLDER} ends with `sudo tortie down`"
+            );
+        }
+        writeln!(out, "Nothing was running")?;
         return if is_root() {
             clean_kernel().await
         } else {

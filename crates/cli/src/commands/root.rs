@@ -14,7 +14,6 @@ const NET_ADMIN: u64 = 1 << 12;
 pub(super) fn check(command: &Command) -> Result<()> {
     match command {
         Command::Agent(args) if !args.explain_config => need("agent", "changes the kernel's rules"),
-        Command::Down(_) => need("down", "removes rules of the kernel"),
         Command::Cni(cni) => match &cni.command {
             CniCommand::Install(args)
                 if !args.dry_run && args.root.as_deref().is_none_or(is_system) =>

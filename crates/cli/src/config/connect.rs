@@ -22,7 +22,7 @@ use crate::args::{DatastoreType, Global};
 use crate::commands::report;
 
 /// Where root's embedded datastore is.
-const ROOTS_FOLDER: &str = "/var/lib/tortie";
+pub(crate) const ROOTS_FOLDER: &str = "/var/lib/tortie";
 
 /// The file in such a folder.
 pub(super) const DATA_FILE: &str = "tortie.redb";

@@ -105,7 +105,6 @@ fn who_needs_root_says_so_before_anything_else() {
     for (arguments, code) in [
         (&["agent"][..], 1),
         (&["up", "--datastore=etcdv3"], 1),
-        (&["down"], 1),
         (&["node", "verify"], 2),
         (&["cni", "install"], 1),
     ] {

@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use tortie_cni::{Arguments, Command, Context, Datastore, NetworkConfig, Request};
+use tortie_cni::{Arguments, Code, Command, Context, Datastore, NetworkConfig, Request};
 use tortie_store::socket::{self, SocketStore};
 use tortie_store::{Client, Store};
 
@@ -26,6 +26,10 @@ pub(in crate::commands) const NETWORK_FILE: &str = "cni.conf";
 
 /// The interface in a pod.
 const INTERFACE: &str = "eth0";
+
+/// How long the agent may take until pods can be connected, and how often that is looked at.
+const AGENT_PATIENCE: Duration = Duration::from_secs(15);
+const AGENT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A `tortie up`, as those see it that make pods there.
 pub(in crate::commands) struct Site {
@@ -144,7 +148,16 @@ impl Site {
     }
 
     async fn connect_pod(&self, record: &Record) -> Result<Vec<IpAddr>> {
-        let addresses = self.call_plugin(Command::Add, record).await?;
+        let end = Instant::now() + AGENT_PATIENCE;
+        let addresses = loop {
+            match self.call_plugin(Command::Add, record).await {
+                // An `up` that has just started may not have brought policy into force yet.
+                Err(error) if is_for_later(&error) && Instant::now() < end => {
+                    tokio::time::sleep(AGENT_INTERVAL).await;
+                }
+                added => break added?,
+            }
+        };
         let Record {
             namespace, name, ..
         } = record;
@@ -236,4 +249,10 @@ impl Site {
             )
         })
     }
+}
+
+/// Whether the plugin asks to be called again.
+fn is_for_later(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<tortie_cni::Error>();
+    error.is_some_and(|error| error.code() == Code::TryLater)
 }
