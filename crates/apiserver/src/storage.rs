@@ -159,6 +159,27 @@ async fn before_writing() {
     tokio::task::yield_now().await;
 }
 
+/// What becomes of an object.
+#[derive(Clone, Copy)]
+enum Step {
+    Create,
+    Update,
+    Delete,
+}
+
+/// Writes, and notes what came of it, also when nobody waits for the answer any more: what is noted would otherwise not be
+/// what is stored. `what` is what it writes, for messages.
+async fn to_the_end<T: Send + 'static>(
+    what: &str,
+    write: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    before_writing().await;
+    tokio::spawn(write).await.unwrap_or_else(|error| {
+        let message = format!("a write of a {what} did not end: {error}");
+        Err(Failure::new(Reason::Internal, message))
+    })
+}
+
 /// What a failure of the datastore means to clients.
 fn store_failure(of: &ResourceType, name: &str, error: Error) -> Failure {
     match error {

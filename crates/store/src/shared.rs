@@ -90,11 +90,6 @@ pub fn serve(store: Arc<dyn Store>, file: &Path) -> Result<Served> {
 }
 
 impl Served {
-    /// Where it is served.
-    pub fn socket(&self) -> &Path {
-        &self.socket
-    }
-
     /// Ends after the requests under way.
     pub async fn end(mut self) {
         drop(self.stop.take());

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use super::{DocumentStorage, Mode, Storage as _, before_writing, native};
+use super::{DocumentStorage, Mode, Step, Storage as _, native, to_the_end};
 use crate::custom::Definitions;
-use crate::failure::{Failure, Reason, Result};
+use crate::failure::Result;
 use crate::registry::{Content, Native, Registry, ResourceType};
 
 /// Writes definitions. They are read as all other documents are.
@@ -17,14 +17,6 @@ pub struct DefinitionStorage {
     definitions: Arc<Definitions>,
     /// Who holds this decides about names, writes and tells, so that no name is given twice.
     writing: Arc<Mutex<()>>,
-}
-
-/// What becomes of a definition.
-#[derive(Clone, Copy)]
-enum Step {
-    Create,
-    Update,
-    Delete,
 }
 
 impl DefinitionStorage {
@@ -71,8 +63,6 @@ impl DefinitionStorage {
         deleted.map(drop)
     }
 
-    /// Writes, and tells what came of it. That goes on when nobody waits for the answer any more: what is stored would
-    /// otherwise not be what is served.
     async fn write(
         &self,
         step: Step,
@@ -80,13 +70,9 @@ impl DefinitionStorage {
         object: Value,
         mode: Mode,
     ) -> Result<Value> {
-        before_writing().await;
         let (this, of) = (self.clone(), of.clone());
-        let written = tokio::spawn(async move { this.write_whole(step, &of, object, mode).await });
-        written.await.unwrap_or_else(|error| {
-            let message = format!("a write of a definition did not end: {error}");
-            Err(Failure::new(Reason::Internal, message))
-        })
+        let write = async move { this.write_whole(step, &of, object, mode).await };
+        to_the_end("definition", write).await
     }
 
     async fn write_whole(

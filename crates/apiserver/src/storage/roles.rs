@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use super::{DocumentStorage, Mode, Storage as _, before_writing};
+use super::{DocumentStorage, Mode, Storage as _, to_the_end};
 use crate::access::Roles;
-use crate::failure::{Failure, Reason, Result};
+use crate::failure::{Reason, Result};
 use crate::registry::{Content, Native, Registry, ResourceType};
 
 /// Writes roles and bindings. They are read as all other documents are.
@@ -77,8 +77,6 @@ impl RoleStorage {
         self.write(of, object, delete).await
     }
 
-    /// Writes, and tells what came of it. That goes on when nobody waits for the answer any more: what is stored would
-    /// otherwise not be what counts.
     async fn write<T: Send + 'static>(
         &self,
         of: &ResourceType,
@@ -91,16 +89,12 @@ impl RoleStorage {
         };
         let (namespace, name) = (text("namespace"), text("name"));
         let (this, of) = (self.clone(), of.clone());
-        before_writing().await;
-        let written = tokio::spawn(async move {
+        let write = async move {
             let written = write.await;
             this.tell(&of, &namespace, &name).await;
             written
-        });
-        written.await.unwrap_or_else(|error| {
-            let message = format!("a write of a role or binding did not end: {error}");
-            Err(Failure::new(Reason::Internal, message))
-        })
+        };
+        to_the_end("role or binding", write).await
     }
 
     async fn tell(&self, of: &ResourceType, namespace: &str, name: &str) {

@@ -15,8 +15,8 @@ use self::allocations::Allocations;
 pub(super) use self::check::check;
 use self::check::check_change;
 pub(crate) use self::form::keep_allocated;
-use super::{DocumentStorage, Mode, Storage as _, before_writing, native};
-use crate::failure::{Failure, Reason, Result};
+use super::{DocumentStorage, Mode, Step, Storage as _, native, to_the_end};
+use crate::failure::{Failure, Result};
 use crate::registry::{Content, Native, Registry, ResourceType};
 
 /// Writes services. They are read as all other documents are.
@@ -25,14 +25,6 @@ pub struct ServiceStorage {
     documents: DocumentStorage,
     /// Who holds this gives and takes, and writes, so that nothing is given twice.
     allocations: Arc<Mutex<Allocations>>,
-}
-
-/// What becomes of a service.
-#[derive(Clone, Copy)]
-enum Step {
-    Create,
-    Update,
-    Delete,
 }
 
 impl ServiceStorage {
@@ -93,8 +85,6 @@ impl ServiceStorage {
         deleted.map(drop)
     }
 
-    /// Writes, and notes what was given or taken back. That goes on when nobody waits for the answer any more: what is noted
-    /// would otherwise not be what is stored.
     async fn write(
         &self,
         step: Step,
@@ -102,13 +92,9 @@ impl ServiceStorage {
         object: Value,
         mode: Mode,
     ) -> Result<Value> {
-        before_writing().await;
         let (this, of) = (self.clone(), of.clone());
-        let written = tokio::spawn(async move { this.write_whole(step, &of, object, mode).await });
-        written.await.unwrap_or_else(|error| {
-            let message = format!("a write of a service did not end: {error}");
-            Err(Failure::new(Reason::Internal, message))
-        })
+        let write = async move { this.write_whole(step, &of, object, mode).await };
+        to_the_end("service", write).await
     }
 
     async fn write_whole(
