@@ -19,6 +19,7 @@ mod profile;
 mod quantity;
 mod selector;
 mod uid;
+mod view;
 
 pub use cluster_network_policy::{
     ClusterNetworkPolicy, ClusterNetworkPolicyEgressPeer, ClusterNetworkPolicyEgressRule,
@@ -35,11 +36,13 @@ pub use profile::{
     default_allow_profile, namespace, service_account,
 };
 pub use uid::convert_uid;
+pub use view::{NamespacedName, Reading, View, is_kubernetes_policy};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::meta::Metadata;
 use crate::problem::{Path, Problems};
+use crate::resource::Resource;
 
 /// What became of a Kubernetes object.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +59,17 @@ impl<T> Converted<T> {
         let mut problems = Problems::default();
         let resource = convert(&mut problems);
         Self { resource, problems }
+    }
+
+    /// The same, as a resource of any kind.
+    pub fn into_resource(self) -> Converted<Resource>
+    where
+        T: Into<Resource>,
+    {
+        Converted {
+            resource: self.resource.map(Into::into),
+            problems: self.problems,
+        }
     }
 }
 

@@ -11,8 +11,10 @@
 //! - Only what differs is written, and only by compare-and-swap.
 //! - Nothing is removed before all objects of Kubernetes are known.
 
+mod kinds;
 mod wanted;
 
+pub(crate) use kinds::{Namespaces, Policies, ServiceAccounts};
 pub(crate) use wanted::Wanted;
 
 use std::fmt::Debug;
@@ -20,7 +22,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tortie_api::k8s::Converted;
+use tortie_api::k8s::{Converted, NamespacedName, View};
 use tortie_operator::{Action, Cache, Controller, Failure, Manager, ObjectKey, Reconciler};
 use tortie_store::{Client, Error, Key, Kind, Precondition, Query, Resource};
 
@@ -28,6 +30,7 @@ use crate::digest::Digest;
 use crate::follow::{Change, Followed, Follower, Keys, object_key, store_key};
 use crate::identity;
 use crate::settings::Mirroring;
+use crate::shared::share;
 
 /// How often a lost race is run again at once; after that with growing pauses.
 const ATTEMPTS: usize = 5;
@@ -40,20 +43,40 @@ pub(crate) trait Mirrored: Debug + Clone + Send + Sync + 'static {
     /// The kind of Kubernetes' objects.
     type Kube: kube::Resource<DynamicType = ()> + DeserializeOwned;
 
-    /// The kind of the copies.
-    const KIND: Kind;
+    /// What the objects are seen as.
+    const VIEW: View;
 
     /// Calico's name of the controller.
     const CONTROLLER: &'static str;
 
-    /// What an object stands for. Its name may be any; [`Mirrored::copy_of`] gives the right one.
+    /// What an object stands for, under any name.
     fn convert(object: &Self::Kube) -> Converted<Resource>;
 
+    /// The kind of the copies.
+    fn kind() -> Kind {
+        Self::VIEW.kind()
+    }
+
     /// The key of the copy of an object.
-    fn copy_of(object: &ObjectKey) -> ObjectKey;
+    fn copy_of(object: &ObjectKey) -> ObjectKey {
+        let namespace = object.namespace.as_deref().unwrap_or_default();
+        let copy = Self::VIEW.resource_name(namespace, &object.name);
+        copy.map_or_else(|| object.clone(), from_view)
+    }
 
     /// The key of the object that has this copy; nothing if it is no copy.
-    fn owner_of(copy: &ObjectKey) -> Option<ObjectKey>;
+    fn owner_of(copy: &ObjectKey) -> Option<ObjectKey> {
+        let namespace = copy.namespace.as_deref().unwrap_or_default();
+        let object = Self::VIEW.object_name(namespace, &copy.name);
+        object.map(from_view)
+    }
+}
+
+fn from_view(NamespacedName { namespace, name }: NamespacedName) -> ObjectKey {
+    ObjectKey {
+        namespace: (!namespace.is_empty()).then(|| share(&namespace)),
+        name: name.into(),
+    }
 }
 
 /// Adds the controller of one kind of copies.
@@ -64,7 +87,7 @@ pub(crate) fn add<M: Mirrored>(manager: &Manager, datastore: &Client, mirroring:
     let objects = wanted.clone();
     let following = Follower {
         datastore: datastore.clone(),
-        query: Query::all(M::KIND),
+        query: Query::all(M::kind()),
         project: Box::new(|resource| {
             let key = object_key(&Key::of(resource));
             M::owner_of(&key).map(|_| wanted::digest(resource))
@@ -140,7 +163,7 @@ impl<M: Mirrored> Mirror<M> {
         mut is_there: bool,
     ) -> Result<Action, Failure> {
         let spec: Value = serde_json::from_str(spec).map_err(Failure::never)?;
-        tracing::info!(key = %key, "Create/Update {} in Calico datastore", M::KIND);
+        tracing::info!(key = %key, "Create/Update {} in Calico datastore", M::kind());
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -164,20 +187,20 @@ impl<M: Mirrored> Mirror<M> {
     }
 
     async fn create(&self, key: &ObjectKey, spec: &Value) -> Result<(), Error> {
-        let resource = wanted::resource(M::KIND, key, spec)?;
+        let resource = wanted::resource(M::kind(), key, spec)?;
         self.client.create(resource).await?;
-        tracing::debug!(key = %key, "Successfully created {}", M::KIND);
+        tracing::debug!(key = %key, "Successfully created {}", M::kind());
         Ok(())
     }
 
     /// Replaces what the copy says; its labels and annotations stay.
     async fn update(&self, key: &ObjectKey, digest: Digest, spec: &Value) -> Result<(), Error> {
-        let at = store_key(M::KIND, key);
+        let at = store_key(M::kind(), key);
         let current = match self.client.get(&at).await {
             Ok(current) => current,
             Err(Error::Other { message, .. }) => {
                 // Somebody made it unreadable. It is ours, so it can go.
-                tracing::warn!(key = %key, reason = message, "Replacing a {} that cannot be read", M::KIND);
+                tracing::warn!(key = %key, reason = message, "Replacing a {} that cannot be read", M::kind());
                 let _ = self
                     .client
                     .store()
@@ -190,15 +213,15 @@ impl<M: Mirrored> Mirror<M> {
         if wanted::digest(&current) == digest {
             return Ok(());
         }
-        let mut resource = wanted::resource(M::KIND, key, spec)?;
+        let mut resource = wanted::resource(M::kind(), key, spec)?;
         *resource.metadata_mut() = current.metadata().clone();
         identity::complete(resource.metadata_mut());
         self.client.update(resource).await.map(drop)
     }
 
     async fn remove(&self, key: &ObjectKey) -> Result<(), Failure> {
-        tracing::info!(key = %key, "Deleting {} from Calico datastore", M::KIND);
-        let at = store_key(M::KIND, key);
+        tracing::info!(key = %key, "Deleting {} from Calico datastore", M::kind());
+        let at = store_key(M::kind(), key);
         match self.client.delete(&at, &Precondition::default()).await {
             Ok(_) | Err(Error::NotFound(_)) => Ok(()),
             Err(error) => Err(error.into()),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
+use tortie_api::k8s::is_kubernetes_policy;
 use tortie_api::meta::{Condition, Metadata, Time};
-use tortie_api::names::{KUBERNETES_CLUSTER_POLICY, KUBERNETES_POLICY};
 use tortie_api::rule::Action;
 use tortie_api::tier::BUILT_IN;
 use tortie_api::{Kind, Resource, Tier};
@@ -42,11 +42,7 @@ pub(super) const KINDS: [Kind; 21] = [
 
 /// Whether a resource is kept in the group itself, and not a view of Kubernetes' own objects.
 pub(super) fn is_own(key: &Key) -> bool {
-    match key.kind {
-        Kind::NetworkPolicy => !key.name.starts_with(KUBERNETES_POLICY),
-        Kind::GlobalNetworkPolicy => !key.name.starts_with(KUBERNETES_CLUSTER_POLICY),
-        _ => true,
-    }
+    !is_kubernetes_policy(key.kind, &key.name)
 }
 
 /// Whether two resources ask for the same.

@@ -9,9 +9,7 @@ use tortie_store::Client;
 use tortie_store::kubernetes::KubernetesStore;
 
 use super::{Backend, Options};
-use crate::mirror::{self, Mirrored};
-use crate::policy::Policies;
-use crate::profiles::{Namespaces, ServiceAccounts};
+use crate::mirror::{self, Mirrored, Namespaces, Policies, ServiceAccounts};
 use crate::settings::{Mirroring, NodeSettings, Settings};
 use crate::{
     compaction, datastore_migration, ip_pool, ipam_gc, load_balancer, memory, node, policy_names,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use tortie_api::k8s::is_kubernetes_policy;
 use tortie_store::{Key, Kind, Resource};
 
 /// The kinds of policies that are in tiers, with what messages call them.
@@ -11,9 +12,6 @@ pub(super) const KINDS: [(Kind, &str); 4] = [
     (Kind::StagedGlobalNetworkPolicy, "StagedGlobalNetworkPolic"),
     (Kind::StagedNetworkPolicy, "StagedNetworkPolic"),
 ];
-
-/// Prefixes of the names under which policies of Kubernetes appear. They go with their own objects.
-const KUBERNETES_PREFIXES: [&str; 2] = ["knp.default.", "kcnp."];
 
 /// The policies there are.
 #[derive(Debug, Default)]
@@ -27,10 +25,8 @@ impl Policies {
     pub(super) fn set(&mut self, policy: &Resource) -> Option<Box<str>> {
         let key = Key::of(policy);
         let tier = tier_of(policy)?;
-        if KUBERNETES_PREFIXES
-            .iter()
-            .any(|prefix| key.name.starts_with(prefix))
-        {
+        // Those of Kubernetes go with their own objects.
+        if is_kubernetes_policy(key.kind, &key.name) {
             return None;
         }
         if self.tiers.get(&key).is_some_and(|known| **known == *tier) {

@@ -8,7 +8,7 @@ use tortie_api::{Kind, Node, Path, Problems, Resource, k8s};
 
 use super::api::Selection;
 use super::failure::Failure;
-use super::source::{self, Reading, Source, revision_of};
+use super::source::{Reading, Source, revision_of};
 use super::{Found, KubernetesStore, stored};
 use crate::default_profile;
 use crate::error::{Error, Result};
@@ -217,7 +217,7 @@ impl KubernetesStore {
             key: key.clone(),
             reason: reason.to_owned(),
         };
-        if source::is_converted(key.kind, &key.name) {
+        if tortie_api::k8s::is_kubernetes_policy(key.kind, &key.name) {
             return Err(unsupported(
                 "it is managed through the Kubernetes API; use kubectl",
             ));

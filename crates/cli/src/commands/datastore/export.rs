@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use tortie_api::names::KUBERNETES_POLICY;
+use tortie_api::k8s::is_kubernetes_policy;
 use tortie_api::{FelixConfiguration, Kind, Resource};
 use tortie_store::{Client, Query};
 
@@ -45,10 +45,7 @@ async fn read(client: &Client) -> Result<Dump> {
     for kind in KINDS {
         resources.extend(list(client, kind).await?);
     }
-    resources.retain(|resource| {
-        let is_policy = resource.kind() == Kind::NetworkPolicy;
-        !(is_policy && resource.metadata().name.starts_with(KUBERNETES_POLICY))
-    });
+    resources.retain(|resource| !is_kubernetes_policy(resource.kind(), &resource.metadata().name));
     let names = NodeNames::of(&resources)?;
     for resource in &mut resources {
         names.apply(resource);

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use futures::StreamExt as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest as _, Sha256};
-use tortie_api::names::{KUBERNETES_CLUSTER_POLICY, KUBERNETES_POLICY};
+use tortie_api::k8s::is_kubernetes_policy;
 use tortie_api::tier::BUILT_IN;
 use tortie_api::{ClusterInformation, Kind, Resource};
 use tortie_store::{Client, Error, Key, Query, Store};
@@ -187,9 +187,7 @@ fn is_in_the_way(key: &Key) -> bool {
     match key.kind {
         Kind::Node => false,
         Kind::Tier => !BUILT_IN.iter().any(|(name, ..)| *name == key.name),
-        Kind::NetworkPolicy => !key.name.starts_with(KUBERNETES_POLICY),
-        Kind::GlobalNetworkPolicy => !key.name.starts_with(KUBERNETES_CLUSTER_POLICY),
-        _ => true,
+        kind => !is_kubernetes_policy(kind, &key.name),
     }
 }
 
