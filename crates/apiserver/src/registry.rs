@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tortie_api::Kind;
 use tortie_api::crd::Group;
+use tortie_api::k8s::is_kubernetes_policy;
 use tortie_api::validate::ROLE_GROUP;
 
 use crate::custom::Definitions;
@@ -256,6 +257,11 @@ impl ResourceType {
     /// Whether objects are kept.
     pub fn is_stored(&self) -> bool {
         !matches!(self.content, Content::Review(_))
+    }
+
+    /// Whether an object of this name is a policy of Kubernetes as Calico's, which goes with the former.
+    pub fn is_view(&self, name: &str) -> bool {
+        matches!(self.content, Content::Calico(kind) if is_kubernetes_policy(kind, name))
     }
 
     /// What can be done with objects.

@@ -9,7 +9,7 @@ use tortie_store::embedded::EmbeddedStore;
 
 use crate::access::Roles;
 use crate::custom::Definitions;
-use crate::failure::Result;
+use crate::failure::{Failure, Reason, Result};
 use crate::registry::Registry;
 use crate::service::Service;
 use crate::storage::{
@@ -35,6 +35,12 @@ pub async fn open(store: &Arc<EmbeddedStore>) -> Result<Standalone> {
 
 /// The same, with another network of services' addresses.
 pub async fn open_with(store: &Arc<EmbeddedStore>, service_network: IpNet) -> Result<Standalone> {
+    // Earlier versions had controllers that copied Kubernetes' objects to resources.
+    let copies = store.remove_copies().await;
+    copies.map_err(|error| {
+        let message = format!("copies of policies and profiles cannot be removed: {error}");
+        Failure::new(Reason::Internal, message)
+    })?;
     let client = Client::new(Arc::clone(store) as _);
     let calico = CalicoStorage::new(client);
     let definitions = Arc::new(Definitions::default());

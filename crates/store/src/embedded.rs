@@ -6,8 +6,8 @@
 //!    └──────reply─────────┴──▶ feed, by topic ─▶ watches ◀──replay, when behind────┘
 //! ```
 //!
-//! Beside resources, which it understands, it keeps documents, which it does not look into; both
-//! take the same way, and one row of revisions counts the changes of both.
+//! Beside resources it keeps documents, which are stored as they are; both take the same way, and one row of revisions
+//! counts the changes of both. Documents that are Kubernetes objects are shown as resources where there is such a view.
 //!
 //! Writes go through one thread, which commits all that are waiting in one transaction: with many
 //! writers the cost of reaching the disk is shared. Reads see the last commit and wait for nobody.
@@ -34,6 +34,7 @@ mod reads;
 mod resources;
 mod room;
 mod snapshot;
+mod views;
 mod watch;
 mod writer;
 
@@ -147,8 +148,33 @@ impl EmbeddedStore {
         Ok(self.file().log_state()?.revision())
     }
 
+    /// Removes copies of Kubernetes objects as resources, which controllers once made, for an API server that keeps the
+    /// objects themselves here: they would come to light when an object is deleted.
+    pub async fn remove_copies(&self) -> Result<usize> {
+        let copies = self.inner.read(StoreFile::copies).await?;
+        for key in &copies {
+            let operation = Operation::Delete {
+                revision: None,
+                uid: None,
+            };
+            match self.write(key.clone(), operation).await {
+                Ok(_) | Err(Error::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(copies.len())
+    }
+
     fn file(&self) -> &StoreFile {
         &self.inner.shared.file
+    }
+
+    fn check_writable(&self, operation: &'static str, key: &Key) -> Result<()> {
+        default_profile::check_writable(operation, key)?;
+        if self.file().is_document(key)? {
+            return Err(views::refusal(operation, key));
+        }
+        Ok(())
     }
 
     /// Asks the writer something that is about no object.
@@ -298,8 +324,8 @@ impl Store for EmbeddedStore {
     }
 
     fn list_in_parts(&self, query: &Query) -> BoxStream<'_, Result<List>> {
-        // The default profile, which the file does not hold, has its place among the others.
-        if query.kind == Kind::Profile {
+        // What comes from documents, and the default profile, have their places among the others.
+        if query.kind == Kind::Profile || views::of_kind(query.kind).next().is_some() {
             let query = query.clone();
             return stream::once(async move { self.list(&query).await }).boxed();
         }
@@ -324,7 +350,7 @@ impl Store for EmbeddedStore {
 
     async fn create(&self, mut resource: Resource) -> Result<Resource> {
         let key = Key::of(&resource);
-        default_profile::check_writable("create", &key)?;
+        self.check_writable("create", &key)?;
         let json = json::encode(&mut resource);
         let content = Content::Resource { resource, json };
         let written = self.write(key, Operation::Create(content)).await;
@@ -333,13 +359,13 @@ impl Store for EmbeddedStore {
 
     async fn update(&self, resource: Resource) -> Result<Resource> {
         let key = Key::of(&resource);
-        default_profile::check_writable("update", &key)?;
+        self.check_writable("update", &key)?;
         let operation = update_operation(resource)?;
         self.write(key, operation).await.map(Outcome::into_resource)
     }
 
     async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
-        default_profile::check_writable("delete", key)?;
+        self.check_writable("delete", key)?;
         let revision = precondition
             .revision
             .as_ref()
@@ -365,6 +391,9 @@ impl Store for EmbeddedStore {
         let mut operations = Vec::with_capacity(writes.len());
         for write in writes {
             let key = write.key();
+            if !matches!(write, Write::Unchanged(..)) {
+                self.check_writable("write", &key)?;
+            }
             let operation = operation_of(write, &key)?;
             operations.push(stored_write(key, operation)?);
         }

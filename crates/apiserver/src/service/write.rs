@@ -395,6 +395,9 @@ impl Service {
             while let Some(object) = listing.next_object()? {
                 let metadata = &object.head()["metadata"];
                 let name = metadata["name"].as_str().unwrap_or_default();
+                if of.is_view(name) {
+                    continue;
+                }
                 let namespace = metadata["namespace"].as_str();
                 let one = Moved { guard, selected };
                 match Box::pin(self.delete(of, namespace, name, options, &one)).await {

@@ -28,9 +28,12 @@ pub(super) fn add(
         Ok(())
     });
     let datastore = &options.client;
-    add_mirror::<Policies>(manager, datastore, settings.policy);
-    add_mirror::<Namespaces>(manager, datastore, settings.namespace);
-    add_mirror::<ServiceAccounts>(manager, datastore, settings.service_account);
+    // A datastore that holds Kubernetes' objects itself shows them as resources.
+    if !options.stands_alone {
+        add_mirror::<Policies>(manager, datastore, settings.policy);
+        add_mirror::<Namespaces>(manager, datastore, settings.namespace);
+        add_mirror::<ServiceAccounts>(manager, datastore, settings.service_account);
+    }
     if let Some(mirroring) = settings.workload_endpoint {
         starting("Pod");
         workload_endpoint::add(manager, datastore, mirroring);

@@ -86,9 +86,10 @@ impl Feed {
         let channels = self.channels();
         let mut by_topic: BTreeMap<Topic, Vec<Committed>> = BTreeMap::new();
         for change in changes {
-            let topic = change.key.topic();
-            if channels.contains_key(&topic) {
-                by_topic.entry(topic).or_default().push(change);
+            for topic in change.key.topics() {
+                if channels.contains_key(&topic) {
+                    by_topic.entry(topic).or_default().push(change.clone());
+                }
             }
         }
         for (topic, batch) in by_topic {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tortie_api::Kind;
 
 use super::documents::DocumentKey;
+use super::views;
 use crate::key::{Key, Query};
 
 /// The key of anything in the file.
@@ -28,11 +29,18 @@ pub(super) enum Topic {
 // === impl AnyKey ===
 
 impl AnyKey {
-    pub(super) fn topic(&self) -> Topic {
-        match self {
-            Self::Resource(key) => Topic::Kind(key.kind),
-            Self::Document(key) => Topic::Collection(Arc::clone(&key.collection)),
-        }
+    /// Under which topics a change is told: a document that is a resource too has two.
+    pub(super) fn topics(&self) -> impl Iterator<Item = Topic> {
+        let (own, shown) = match self {
+            Self::Resource(key) => (Topic::Kind(key.kind), None),
+            Self::Document(key) => {
+                let collection = Arc::clone(&key.collection);
+                let shown = views::of_collection(&collection);
+                let shown = shown.map(|shown| Topic::Kind(shown.kind()));
+                (Topic::Collection(collection), shown)
+            }
+        };
+        std::iter::once(own).chain(shown)
     }
 }
 

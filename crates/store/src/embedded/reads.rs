@@ -1,14 +1,16 @@
 //! Everything that reads the file.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use redb::ReadTransaction;
+use redb::{AccessGuard, ReadOnlyTable, ReadTransaction};
 use tortie_api::{Kind, Resource};
 
 use super::documents::{Document, DocumentKey};
 use super::file::{LOG, META, OBJECTS, StoreFile, split};
 use super::keys;
 use super::log::{Entry, LogState};
+use super::views::{self, Shown};
 use super::watch::Selection;
 use crate::error::{Error, Result};
 use crate::json;
@@ -36,11 +38,36 @@ pub(super) struct Replay<E> {
 impl StoreFile {
     /// Reads one object.
     pub(super) fn get(&self, key: &Key) -> Result<Resource> {
-        let not_found = || Error::NotFound(key.clone());
-        let stored_key = keys::encode(key).ok_or_else(not_found)?;
-        let (revision, json) = self.value(&stored_key)?.ok_or_else(not_found)?;
-        json::decode(key.kind, &json, revision.to_string())
-            .map_err(|reason| Error::message(format!("{key} cannot be read: {reason}")))
+        let found = self.read(|txn| get_in(&txn.open_table(OBJECTS)?, key))?;
+        let found = found.ok_or_else(|| Error::NotFound(key.clone()))?;
+        found.map_err(|invalid| Error::message(format!("{key} cannot be read: {}", invalid.reason)))
+    }
+
+    /// Whether the resource of this key comes from a document.
+    pub(super) fn is_document(&self, key: &Key) -> Result<bool> {
+        if views::of_kind(key.kind).next().is_none() {
+            return Ok(false);
+        }
+        self.read(|txn| {
+            let found = find(&txn.open_table(OBJECTS)?, key)?;
+            Ok(found.is_some_and(|(shown, _)| shown.is_some()))
+        })
+    }
+
+    /// The keys of resources in the file that are named like those that come from documents.
+    pub(super) fn copies(&self) -> Result<Vec<Key>> {
+        let mut copies = Vec::new();
+        for &kind in Kind::ALL {
+            if views::of_kind(kind).next().is_none() {
+                continue;
+            }
+            self.scan(&keys::prefix(&Query::all(kind)), |stored_key, _, _| {
+                let key = keys::decode(stored_key);
+                // One is its own.
+                copies.extend(key.filter(|key| views::stored_keys(key).count() > 1));
+            })?;
+        }
+        Ok(copies)
     }
 
     /// The revision and the JSON under a key.
@@ -60,9 +87,8 @@ impl StoreFile {
             let objects = txn.open_table(OBJECTS)?;
             let mut all = Vec::with_capacity(keys.len());
             for key in keys {
-                let stored_key = keys::encode(key).unwrap_or_default();
-                let value = objects.get(stored_key.as_slice())?;
-                all.push(value.map(|value| Revision(split(value.value()).0.to_string())));
+                let found = find(&objects, key)?;
+                all.push(found.map(|(_, value)| Revision(split(value.value()).0.to_string())));
             }
             Ok(all)
         })
@@ -91,15 +117,43 @@ impl StoreFile {
 
     fn list_under(&self, query: &Query, prefix: &[u8]) -> Result<List> {
         let (mut items, mut invalid) = (Vec::new(), Vec::new());
-        let at = self.scan(prefix, |stored_key, revision, json| {
-            let key = keys::decode(stored_key).filter(|key| query.selects(key));
-            if let Some(key) = key {
-                match json::decode(key.kind, json, revision.to_string()) {
+        let mut from_documents = HashSet::new();
+        let at = self.read(|txn| {
+            let objects = txn.open_table(OBJECTS)?;
+            let mut take =
+                |shown: Option<Shown>, key: Key, revision, json: &[u8]| match views::decode(
+                    shown, &key, revision, json,
+                ) {
                     Ok(resource) => items.push(resource),
-                    Err(reason) => invalid.push(Invalid::of_bytes(key, reason, json)),
-                }
+                    Err(unreadable) => invalid.push(unreadable),
+                };
+            for shown in views::of_kind(query.kind) {
+                scan_in(
+                    &objects,
+                    &shown.prefix(query),
+                    |stored_key, revision, json| {
+                        let key = shown.parse(stored_key).filter(|key| query.selects(key));
+                        if let Some(key) = key {
+                            from_documents.insert(key.clone());
+                            take(Some(shown), key, revision, json);
+                        }
+                    },
+                )?;
             }
+            scan_in(&objects, prefix, |stored_key, revision, json| {
+                let key = keys::decode(stored_key).filter(|key| query.selects(key));
+                if let Some(key) = key.filter(|key| !from_documents.contains(key)) {
+                    take(None, key, revision, json);
+                }
+            })?;
+            revision_in(txn)
         })?;
+        if !from_documents.is_empty() {
+            items.sort_by_cached_key(|item| {
+                let key = Key::of(item);
+                (key.namespace, key.name)
+            });
+        }
         Ok(List {
             items,
             invalid,
@@ -117,7 +171,7 @@ impl StoreFile {
     ) -> Result<()> {
         let prefix = keys::prefix(query);
         self.read(|txn| {
-            let at = LogState::load(&txn.open_table(META)?, &txn.open_table(LOG)?)?.revision();
+            let at = revision_in(txn)?;
             let empty = || List {
                 items: Vec::new(),
                 invalid: Vec::new(),
@@ -184,18 +238,10 @@ impl StoreFile {
     }
 
     /// Shows key, revision and JSON of everything under a prefix, in order, and gives the revision of that state.
-    fn scan(&self, prefix: &[u8], mut show: impl FnMut(&[u8], u64, &[u8])) -> Result<u64> {
+    fn scan(&self, prefix: &[u8], show: impl FnMut(&[u8], u64, &[u8])) -> Result<u64> {
         self.read(|txn| {
-            let at = LogState::load(&txn.open_table(META)?, &txn.open_table(LOG)?)?.revision();
-            for item in txn.open_table(OBJECTS)?.range(prefix..)? {
-                let (stored_key, value) = item?;
-                if !stored_key.value().starts_with(prefix) {
-                    break;
-                }
-                let (revision, json) = split(value.value());
-                show(stored_key.value(), revision, json);
-            }
-            Ok(at)
+            scan_in(&txn.open_table(OBJECTS)?, prefix, show)?;
+            revision_in(txn)
         })
     }
 
@@ -222,6 +268,53 @@ impl StoreFile {
         let replay = self.read(|txn| read_log(txn, selection, after))?;
         replay.ok_or_else(|| Error::Gone(after.to_string()))
     }
+}
+
+type Objects = ReadOnlyTable<&'static [u8], &'static [u8]>;
+type Value = AccessGuard<'static, &'static [u8]>;
+
+/// What there is of a resource, and the collection if it comes from a document.
+pub(super) fn find(
+    objects: &Objects,
+    key: &Key,
+) -> Result<Option<(Option<Shown>, Value)>, redb::Error> {
+    for (shown, stored_key) in views::stored_keys(key) {
+        if let Some(value) = objects.get(stored_key.as_slice())? {
+            return Ok(Some((shown, value)));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads one resource.
+pub(super) fn get_in(
+    objects: &Objects,
+    key: &Key,
+) -> Result<Option<Result<Resource, Invalid>>, redb::Error> {
+    Ok(find(objects, key)?.map(|(shown, value)| {
+        let (revision, json) = split(value.value());
+        views::decode(shown, key, revision, json)
+    }))
+}
+
+fn scan_in(
+    objects: &Objects,
+    prefix: &[u8],
+    mut show: impl FnMut(&[u8], u64, &[u8]),
+) -> Result<(), redb::Error> {
+    for item in objects.range(prefix..)? {
+        let (stored_key, value) = item?;
+        if !stored_key.value().starts_with(prefix) {
+            break;
+        }
+        let (revision, json) = split(value.value());
+        show(stored_key.value(), revision, json);
+    }
+    Ok(())
+}
+
+fn revision_in(txn: &ReadTransaction) -> Result<u64, redb::Error> {
+    Ok(LogState::load(&txn.open_table(META)?, &txn.open_table(LOG)?)?.revision())
 }
 
 /// None if the log no longer holds what comes after the revision.

@@ -1,50 +1,64 @@
 //! Resources in the file: what a watch of them delivers, and what refusals mean for them.
 
+use std::borrow::Cow;
+
 use tortie_api::Problems;
 
 use super::feed::{Committed, State};
-use super::keys::{self, AnyKey};
+use super::keys::AnyKey;
+use super::views::{self, Shown};
 use super::watch::Selection;
 use super::writer::{Objection, Refused};
 use crate::error::Error;
-use crate::json;
 use crate::key::{Key, Query, Revision};
-use crate::store::{Change, Event, Invalid};
+use crate::store::{Change, Event};
 
 impl Selection for Query {
     type Event = Event;
 
     fn logged(&self, revision: u64, key: &[u8], json: Option<&[u8]>) -> Option<Event> {
-        let key = keys::decode(key)?;
-        if !self.selects(&key) {
-            return None;
-        }
-        let change = match json {
-            None => Change::Delete(key),
-            Some(json) => match json::decode(key.kind, json, revision.to_string()) {
-                Ok(resource) => Change::Put(resource),
-                Err(reason) => Change::Invalid(Invalid::of_bytes(key, reason, json)),
-            },
-        };
-        Some(event(revision, change))
+        let (shown, key) = views::parse(self.kind, key)?;
+        let json = json.map(|json| (shown, json));
+        self.selects(&key)
+            .then(|| event(revision, change_of(key, revision, json)))
     }
 
     fn committed(&self, change: &Committed) -> Option<Event> {
-        let AnyKey::Resource(key) = &change.key else {
-            return None;
+        let (shown, key) = match &change.key {
+            AnyKey::Resource(key) => (None, Cow::Borrowed(key)),
+            AnyKey::Document(document) => {
+                let shown = views::of_collection(&document.collection)?;
+                let key = shown.key(&document.namespace, &document.name)?;
+                (Some(shown), Cow::Owned(key))
+            }
         };
-        if !self.selects(key) {
+        if !self.selects(&key) {
             return None;
         }
-        let new = match &change.state {
-            State::Resource(resource) => Change::Put((**resource).clone()),
-            _ => Change::Delete(key.clone()),
+        let json = match &change.state {
+            State::Resource(resource) => {
+                return Some(event(change.revision, Change::Put((**resource).clone())));
+            }
+            State::Document(json) => Some((shown, &**json)),
+            State::Removed | State::OnlyInLog => None,
         };
+        let new = change_of(key.into_owned(), change.revision, json);
         Some(event(change.revision, new))
     }
 
     fn bookmark(&self, revision: u64) -> Event {
         event(revision, Change::Bookmark)
+    }
+}
+
+/// What a change is to resources: the new state, as it is stored, unless the object was removed.
+fn change_of(key: Key, revision: u64, json: Option<(Option<Shown>, &[u8])>) -> Change {
+    let Some((shown, json)) = json else {
+        return Change::Delete(key);
+    };
+    match views::decode(shown, &key, revision, json) {
+        Ok(resource) => Change::Put(resource),
+        Err(invalid) => Change::Invalid(invalid),
     }
 }
 

@@ -12,12 +12,11 @@ use tortie_api::{Kind, Resource};
 
 use super::documents::{Document, DocumentError, DocumentKey};
 use super::file::{LOG, META, OBJECTS, guarded, read_error, split};
-use super::keys;
 use super::log::LogState;
-use super::room;
+use super::{keys, reads, room, views};
+use crate::default_profile;
 use crate::error::{Error, Result};
 use crate::key::{Key, Query};
-use crate::{default_profile, json};
 
 /// How much the file may grow while a snapshot is kept.
 const MAX_GROWTH: u64 = 64 << 20;
@@ -140,7 +139,7 @@ impl Snapshot {
         after: Option<(&str, &str)>,
         most: Most,
     ) -> Result<Vec<Stored>> {
-        let after = match after {
+        let after_key = match after {
             None => None,
             Some((namespace, name)) => {
                 let key = Key::namespaced(query.kind, namespace, name);
@@ -151,19 +150,28 @@ impl Snapshot {
             let key = keys::decode(key).filter(|key| query.selects(key))?;
             Some((key.namespace, key.name))
         };
-        let mut found = self.scan(&keys::prefix(query), after.as_deref(), most, parse)?;
-        // The default profile, which the file does not hold, has its place among the others.
-        let own = Key::global(Kind::Profile, default_profile::NAME);
-        let own_key = keys::encode(&own);
-        if query.selects(&own) && own_key > after {
-            found.retain(|stored| stored.name != own.name);
-            let at = found.partition_point(|stored| stored.name < own.name);
-            // Perhaps there are others before it that come later.
-            if at < found.len() || !most.is_reached(&found) {
-                found.insert(at, default_profile::stored());
-                found.truncate(most.objects);
-            }
+        let mut found = self.scan(&keys::prefix(query), after_key.as_deref(), most, parse)?;
+        for shown in views::of_kind(query.kind) {
+            let start = after.map(|(namespace, _)| shown.start(query, namespace));
+            let parse = |key: &[u8]| {
+                let key = shown.parse(key).filter(|key| query.selects(key))?;
+                let is_after = Some((&*key.namespace, &*key.name)) > after;
+                is_after.then_some((key.namespace, key.name))
+            };
+            let most = if shown.is_in_order() { most } else { Most::ALL };
+            let documents = self.scan(&shown.prefix(query), start.as_deref(), most, parse)?;
+            // A document hides what is stored under its name.
+            found.splice(..0, documents);
         }
+        let own = Key::global(Kind::Profile, default_profile::NAME);
+        if query.selects(&own) && Some(("", &*own.name)) > after {
+            found.insert(0, default_profile::stored());
+        }
+        found.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+        found.dedup_by(|later, first| {
+            later.namespace == first.namespace && later.name == first.name
+        });
+        most.truncate(&mut found);
         Ok(found)
     }
 
@@ -172,24 +180,17 @@ impl Snapshot {
         if default_profile::is(key) {
             return Ok(Ok(default_profile::resource()));
         }
-        let not_found = || Error::NotFound(key.clone());
-        let stored_key = keys::encode(key).ok_or_else(not_found)?;
-        let found = self.read(|txn| {
-            let value = txn.open_table(OBJECTS)?.get(stored_key.as_slice())?;
-            Ok(value.map(|value| {
-                let (revision, json) = split(value.value());
-                json::decode(key.kind, json, revision.to_string())
-            }))
-        })?;
-        found.ok_or_else(not_found)
+        let found = self.read(|txn| reads::get_in(&txn.open_table(OBJECTS)?, key))?;
+        let found = found.ok_or_else(|| Error::NotFound(key.clone()))?;
+        Ok(found.map_err(|invalid| invalid.reason))
     }
 
     /// How many bytes of JSON an object is; nothing if there is none. Blocks.
     pub fn size(&self, key: &Key) -> Result<usize> {
-        match keys::encode(key) {
-            None => Ok(0),
-            Some(stored_key) => self.stored_size(&stored_key),
-        }
+        self.read(|txn| {
+            let found = reads::find(&txn.open_table(OBJECTS)?, key)?;
+            Ok(found.map_or(0, |(_, value)| split(value.value()).1.len()))
+        })
     }
 
     /// What there is of a collection's documents, as [`Snapshot::objects`] tells it of resources. Blocks.
@@ -296,9 +297,21 @@ impl Snapshot {
 // === impl Most ===
 
 impl Most {
-    fn is_reached(self, found: &[Stored]) -> bool {
-        let bytes: usize = found.iter().map(|stored| stored.bytes).sum();
-        found.len() >= self.objects || bytes >= self.bytes
+    /// No bound.
+    const ALL: Self = Self {
+        objects: usize::MAX,
+        bytes: usize::MAX,
+    };
+
+    /// Leaves as many as this allows.
+    fn truncate(self, found: &mut Vec<Stored>) {
+        let mut bytes: usize = 0;
+        let is_enough = found.iter().position(|stored| {
+            let is_enough = bytes >= self.bytes;
+            bytes = bytes.saturating_add(stored.bytes);
+            is_enough
+        });
+        found.truncate(is_enough.unwrap_or(usize::MAX).min(self.objects));
     }
 }
 

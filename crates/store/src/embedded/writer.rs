@@ -453,7 +453,7 @@ impl Batch<'_> {
         let value = file::join(revision, content.json());
         self.objects.insert(stored_key, value.as_slice())?;
         // Who begins to watch from now on reads the log; so the writer gets back the only copy.
-        let is_watched = self.feed.is_watched(&key.topic());
+        let is_watched = key.topics().any(|topic| self.feed.is_watched(&topic));
         match content {
             Content::Resource { mut resource, json } => {
                 resource.metadata_mut().resource_version = revision.to_string();

@@ -24,6 +24,7 @@ fn a_namespace_goes_with_what_is_in_it() {
         "pod/web",
         "networkpolicy.networking.k8s.io/closed",
         "networkpolicy.projectcalico.org/default.open",
+        "networkpolicy.projectcalico.org/knp.default.closed",
         "serviceaccount/default",
     ];
     assert_eq!(names.lines().collect::<Vec<_>>(), expected);
