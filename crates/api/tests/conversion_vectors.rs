@@ -130,9 +130,7 @@ fn computed_names() {
 
 /// Runs all cases of a file and reports all that differ.
 fn check_all(file: &str, check: impl Fn(&Value) -> Result<(), String>) {
-    let Some(cases) = tortie_testkit::vectors(file) else {
-        return;
-    };
+    let cases = tortie_testkit::vectors(file);
     let failures: Vec<String> = cases
         .iter()
         .enumerate()

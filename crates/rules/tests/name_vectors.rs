@@ -1,4 +1,4 @@
-//! Calico's own answers: the cases of `$TORTIE_VECTORS/names.json` about names in the kernel.
+//! Calico's own answers: the cases of `names.json` about names in the kernel.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +20,7 @@ const OURS: [&str; 6] = [
 
 #[test]
 fn names_in_the_kernel_are_as_in_calico() {
-    let Some(cases) = tortie_testkit::vectors("names.json") else {
-        return;
-    };
+    let cases = tortie_testkit::vectors("names.json");
     let mut seen = BTreeSet::new();
     let mut failures = Vec::new();
     for case in &cases {

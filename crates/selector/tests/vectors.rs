@@ -1,7 +1,6 @@
-//! Calico's own answers: the selector and identifier cases of `$TORTIE_VECTORS`.
+//! Calico's own answers: the selector and identifier cases of the vectors.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -48,17 +47,13 @@ struct UniqueId {
 
 #[test]
 fn selectors_parse_print_and_match_as_in_calico() {
-    let Some(cases) = read::<SelectorCase>("selectors.json") else {
-        return;
-    };
+    let cases = read::<SelectorCase>("selectors.json");
     report(cases.iter().map(check_selector));
 }
 
 #[test]
 fn identifiers_are_shortened_and_hashed_as_in_calico() {
-    let Some(cases) = read::<NameCase>("names.json") else {
-        return;
-    };
+    let cases = read::<NameCase>("names.json");
     report(cases.iter().filter_map(|case| match case.what.as_str() {
         "lengthLimitedID" => Some(check_name(case, |input: LengthLimitedId| {
             ids::length_limited_id(&input.prefix, &input.suffix, input.max_length)
@@ -134,22 +129,9 @@ fn check_name<T: DeserializeOwned>(case: &NameCase, make: impl Fn(T) -> String) 
     }
 }
 
-/// The cases of one file, or `None` if there are no vectors to read.
-#[expect(
-    clippy::print_stderr,
-    reason = "whoever runs the tests must learn that these did not run"
-)]
-fn read<T: DeserializeOwned>(file: &str) -> Option<Vec<T>> {
-    let Some(folder) = std::env::var_os("TORTIE_VECTORS") else {
-        eprintln!("TORTIE_VECTORS is not set: the selector vector tests were not run");
-        return None;
-    };
-    let path = PathBuf::from(folder).join(file);
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
-    let cases = serde_json::from_str(&text)
-        .unwrap_or_else(|error| panic!("cannot understand {}: {error}", path.display()));
-    Some(cases)
+fn read<T: DeserializeOwned>(file: &str) -> Vec<T> {
+    let cases = tortie_testkit::vectors(file);
+    serde_json::from_value(cases.into()).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
 /// Fails with all problems of all cases, or if there was no case.

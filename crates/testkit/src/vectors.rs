@@ -1,12 +1,8 @@
-//! Reference data that is not in the repository: test vectors and Calico's CRDs, found through
-//! environment variables.
-//!
-//! Where a variable is not set, the tests that use it say so and check nothing. Where it is set,
-//! all has to be there.
+//! Reference data: the test vectors of this repository (`testdata/vectors`), and a folder with files of Calico's own that
+//! are not in it.
 
 use std::{
     env, fs,
-    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -15,43 +11,26 @@ use serde_json::Value;
 const VECTORS: &str = "TORTIE_VECTORS";
 const CRDS: &str = "TORTIE_CRDS";
 
-/// The cases of `$TORTIE_VECTORS/<file>`, which is a JSON array; none if the variable is not set.
+/// The cases of one file of test vectors, which is a JSON array. Another folder than that of the repository can be named in
+/// `TORTIE_VECTORS`.
 ///
 /// # Panics
-/// If the variable is set and the file is missing, is not a JSON array, or is empty.
-pub fn vectors(file: &str) -> Option<Vec<Value>> {
-    let Some(folder) = set(VECTORS) else {
-        report(&format!(
-            "{VECTORS} is not set: the vector tests in {file} were not run"
-        ));
-        return None;
-    };
-    Some(read_cases(&folder.join(file)))
+/// If the file is missing, is not a JSON array, or is empty.
+pub fn vectors(file: &str) -> Vec<Value> {
+    let folder = set(VECTORS)
+        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/vectors"));
+    read_cases(&folder.join(file))
 }
 
-/// The folder with the CRDs of an API group, `projectcalico.org` or `crd.projectcalico.org`:
-/// `$TORTIE_CRDS/crds-v3` or `$TORTIE_CRDS/crds-v1`; none if the variable is not set.
+/// The folder `TORTIE_CRDS`: Calico's CRDs in `crds-v1` and `crds-v3`, and the description of Felix's parameters. Tests that
+/// use it are left out of a run unless they are asked for (`.config/nextest.toml`).
 ///
 /// # Panics
-/// If the group is another, or the variable is set and the folder is missing or holds no `.yaml`
-/// file.
-pub fn crds_dir(group: &str) -> Option<PathBuf> {
-    let name = match group {
-        "projectcalico.org" => "crds-v3",
-        "crd.projectcalico.org" => "crds-v1",
-        _ => panic!(
-            "`{group}` is not a group of Calico's CRDs: `projectcalico.org` or `crd.projectcalico.org`"
-        ),
-    };
-    let Some(folder) = set(CRDS) else {
-        report(&format!(
-            "{CRDS} is not set: the tests with the CRDs of {group} were not run"
-        ));
-        return None;
-    };
-    let folder = folder.join(name);
-    require_yaml(&folder);
-    Some(folder)
+/// If the variable is not set.
+pub fn calico_folder() -> PathBuf {
+    set(CRDS).unwrap_or_else(|| {
+        panic!("{CRDS} is not set: it names the folder with Calico's CRDs (`crds-v1`, `crds-v3`) and `felix-parameters.json`")
+    })
 }
 
 fn set(variable: &str) -> Option<PathBuf> {
@@ -60,38 +39,13 @@ fn set(variable: &str) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// Straight to standard error: what goes through `eprintln!` is kept back where the test passes.
-fn report(message: &str) {
-    // Nothing is left to tell it to where standard error is closed.
-    let _ = writeln!(io::stderr(), "{message}");
-}
-
 fn read_cases(path: &Path) -> Vec<Value> {
     let path_text = path.display();
-    let text = fs::read(path).unwrap_or_else(|error| {
-        panic!("{VECTORS} is set, but {path_text} cannot be read: {error}")
-    });
+    let text = fs::read(path).unwrap_or_else(|error| panic!("{path_text} cannot be read: {error}"));
     let cases: Vec<Value> = serde_json::from_slice(&text)
         .unwrap_or_else(|error| panic!("{path_text} is not a JSON array of cases: {error}"));
     assert!(!cases.is_empty(), "{path_text} has no cases");
     cases
-}
-
-fn require_yaml(folder: &Path) {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| {
-        panic!(
-            "{CRDS} is set, but {} cannot be read: {error}",
-            folder.display()
-        )
-    });
-    let found = entries
-        .flatten()
-        .any(|entry| entry.path().extension().is_some_and(|ext| ext == "yaml"));
-    assert!(
-        found,
-        "{CRDS} is set, but {} has no .yaml file",
-        folder.display()
-    );
 }
 
 #[cfg(test)]
@@ -130,17 +84,5 @@ mod tests {
         check(Some("{}"), Err("is not a JSON array"));
         check(Some("["), Err("is not a JSON array"));
         check(None, Err("cannot be read"));
-    }
-
-    #[test]
-    #[should_panic(expected = "has no .yaml file")]
-    fn a_crd_folder_without_crds_panics() {
-        require_yaml(tempfile::tempdir().unwrap().path());
-    }
-
-    #[test]
-    #[should_panic(expected = "is not a group of Calico's CRDs")]
-    fn an_unknown_crd_group_panics() {
-        crds_dir("projectcalico.org/v3");
     }
 }

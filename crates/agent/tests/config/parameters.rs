@@ -1,11 +1,7 @@
 //! All parameters against `felix-parameters.json`, which Calico generates from its own code. The file is in the folder
-//! that holds the one with the test vectors.
+//! with its CRDs.
 
-use std::{
-    env, fs,
-    io::{self, Write as _},
-    path::PathBuf,
-};
+use std::fs;
 
 use regex::Regex;
 use serde_json::{Value as Json, json};
@@ -76,17 +72,9 @@ const TEXTS: [&str; 34] = [
     "01234567890123456789012345678901234567890123456789012345678901234",
 ];
 
-/// The entries of the file; none where no reference data is on this machine.
-fn reference() -> Option<Vec<Json>> {
-    let Some(vectors) = env::var_os("TORTIE_VECTORS").filter(|folder| !folder.is_empty()) else {
-        // Not `eprintln!`: that is kept back where the test passes. Nobody is left to tell where this fails.
-        let _ = writeln!(
-            io::stderr(),
-            "TORTIE_VECTORS is not set: parameters were not compared with felix-parameters.json"
-        );
-        return None;
-    };
-    let path = PathBuf::from(vectors).with_file_name("felix-parameters.json");
+/// The entries of the file.
+fn reference() -> Vec<Json> {
+    let path = tortie_testkit::calico_folder().join("felix-parameters.json");
     let text = fs::read(&path)
         .unwrap_or_else(|error| panic!("{} cannot be read: {error}", path.display()));
     let json: Json = serde_json::from_slice(&text).expect("it is JSON");
@@ -94,7 +82,7 @@ fn reference() -> Option<Vec<Json>> {
     let fields = groups
         .iter()
         .flat_map(|group| group["Fields"].as_array().expect("groups have fields"));
-    Some(fields.cloned().collect())
+    fields.cloned().collect()
 }
 
 fn text<'a>(field: &'a Json, key: &str) -> &'a str {
@@ -172,9 +160,7 @@ fn the_table_has_every_parameter_once_and_no_other() {
     for name in UNDOCUMENTED {
         assert!(parameter(name).is_some(), "{name}");
     }
-    let Some(reference) = reference() else {
-        return;
-    };
+    let reference = reference();
     let mut expected: Vec<&str> = reference
         .iter()
         .map(|field| text(field, "NameConfigFile"))
@@ -186,7 +172,7 @@ fn the_table_has_every_parameter_once_and_no_other() {
 
 #[test]
 fn defaults_and_flags_are_those_of_the_reference() {
-    for field in reference().into_iter().flatten() {
+    for field in reference() {
         let parameter = known(&field);
         let name = parameter.name;
         assert_eq!(parameter.default, text(&field, "StringDefault"), "{name}");
@@ -213,22 +199,9 @@ fn defaults_and_flags_are_those_of_the_reference() {
 }
 
 #[test]
-fn every_default_is_a_value_that_the_parameter_takes() {
-    for parameter in parameters() {
-        let is_program = parameter.kind == Kind::Executable;
-        assert!(
-            parameter.default.is_empty() || is_program || accepts(parameter, parameter.default),
-            "{}",
-            parameter.name
-        );
-        assert!(!parameter.meaning.is_empty(), "{}", parameter.name);
-    }
-}
-
-#[test]
 fn words_numbers_and_texts_are_accepted_and_refused_as_in_the_reference() {
     let mut checked = 0;
-    for field in reference().into_iter().flatten() {
+    for field in reference() {
         let parameter = known(&field);
         let schema = text(&field, "StringSchema");
         if let Some(words) = schema.strip_prefix("One of: ") {
@@ -244,10 +217,7 @@ fn words_numbers_and_texts_are_accepted_and_refused_as_in_the_reference() {
         }
         checked += 1;
     }
-    assert!(
-        checked == 0 || checked > 100,
-        "{checked} schemas were understood"
-    );
+    assert!(checked > 100, "{checked} schemas were understood");
 }
 
 #[track_caller]

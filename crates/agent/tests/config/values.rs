@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use tortie_agent::config::{FailsafePort, Kind, PortRange, TableRange, TransportProtocol, Value};
+use tortie_agent::config::{
+    FailsafePort, Kind, PortRange, TableRange, TransportProtocol, Value, parameters,
+};
 
 #[track_caller]
 fn accepted(kind: Kind, cases: impl IntoIterator<Item = (&'static str, Value)>) {
@@ -339,4 +341,19 @@ fn pairs_keep_spaces_in_values_and_durations_do_not() {
         [("a=90s, b= 10ms ,c=0", Value::Timeouts(timeouts))],
     );
     refused(Kind::Timeouts, ["foo=bar", "a=90", "a"]);
+}
+
+#[test]
+fn every_default_is_a_value_that_the_parameter_takes() {
+    for parameter in parameters() {
+        let is_program = parameter.kind == Kind::Executable;
+        assert!(
+            parameter.default.is_empty()
+                || is_program
+                || parameter.kind.parse(parameter.default).is_ok(),
+            "{}",
+            parameter.name
+        );
+        assert!(!parameter.meaning.is_empty(), "{}", parameter.name);
+    }
 }

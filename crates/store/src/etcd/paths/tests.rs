@@ -129,9 +129,7 @@ fn names_that_would_leave_their_place_in_the_tree_are_refused() {
 
 #[test]
 fn paths_are_those_in_the_vectors() {
-    let Some(vectors) = tortie_testkit::vectors("names.json") else {
-        return;
-    };
+    let vectors = tortie_testkit::vectors("names.json");
     let mut checked = 0;
     for vector in vectors {
         let (input, output) = (&vector["input"], &vector["output"]);
