@@ -1,0 +1,3 @@
+//! What needs neither root nor servers: the agent's configuration.
+
+mod config;

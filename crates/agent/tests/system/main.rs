@@ -1,0 +1,3 @@
+//! What needs root: the agent with a real kernel.
+
+mod e2e;

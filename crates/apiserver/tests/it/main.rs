@@ -1,0 +1,3 @@
+//! The server of `tortie up`, without the command.
+
+mod standalone;

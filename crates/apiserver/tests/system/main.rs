@@ -1,0 +1,4 @@
+//! What needs a real kube-apiserver or kubectl.
+
+mod aggregated;
+mod kubectl;

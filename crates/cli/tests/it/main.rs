@@ -1,0 +1,3 @@
+//! The command line as its users see it; modules `etcd` and `kubernetes` need those servers.
+
+mod cli;

@@ -1,0 +1,13 @@
+//! What needs root, namespaces or servers: the program as a whole.
+
+mod cni;
+mod confirm;
+mod controllers;
+mod datastore;
+mod demo;
+mod ipam;
+mod killed;
+mod multi_node;
+mod operator;
+mod render;
+mod up;

@@ -1,0 +1,4 @@
+//! What needs root or servers: plugins and their installation.
+
+mod faults;
+mod upgrade;

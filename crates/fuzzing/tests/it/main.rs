@@ -1,0 +1,3 @@
+//! The replay of what fuzzers found.
+
+mod replay;

@@ -1,0 +1,4 @@
+//! What needs root: netlink with a real kernel.
+
+mod links;
+mod nft;

@@ -1,0 +1,3 @@
+//! A node's start.
+
+mod startup;

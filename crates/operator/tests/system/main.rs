@@ -1,0 +1,3 @@
+//! What needs a real kube-apiserver: the framework with it.
+
+mod kubernetes;

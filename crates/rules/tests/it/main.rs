@@ -1,0 +1,4 @@
+//! Names and rules against Calico's own.
+
+mod name_vectors;
+mod rendering;

@@ -1,0 +1,4 @@
+//! The selector language from outside.
+
+mod properties;
+mod vectors;

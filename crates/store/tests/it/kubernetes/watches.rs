@@ -1,0 +1,149 @@
+//! Watches where connections, revisions or kinds come and go.
+
+use futures::StreamExt;
+use serde_json::json;
+use tortie_api::crd::Group;
+use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
+use tortie_store::{Change, Error, Key, Kind, Precondition, Query, Resource, Revision, Store};
+use tortie_testkit::KubeApiServer;
+
+use crate::kubernetes::cluster::{
+    PATIENCE, install_crds, next, next_delete, next_put, resource, server, store,
+};
+use crate::kubernetes::proxy::Proxy;
+
+#[tokio::test]
+async fn a_marked_deletion_is_one_delete_in_a_watch() {
+    let store = store(Group::V3).await;
+    let handle = resource(
+        Kind::IpamHandle,
+        "",
+        "net.WATCHED",
+        &json!({"handleID": "net.WATCHED", "block": {}}),
+    );
+    let handle = store.create(handle).await.unwrap();
+    let key = Key::of(&handle);
+    let from = Revision(handle.metadata().resource_version.clone());
+    let mut watch = store.watch(&Query::from(&key), &from).await.unwrap();
+    store.delete(&key, &Precondition::default()).await.unwrap();
+    assert_eq!(next_delete(&mut watch).await, key);
+    store
+        .create(resource(
+            Kind::IpamHandle,
+            "",
+            "net.WATCHED",
+            &json!({"handleID": "net.WATCHED", "block": {}}),
+        ))
+        .await
+        .unwrap();
+    next_put(&mut watch, "net.WATCHED").await;
+}
+
+#[tokio::test]
+async fn a_revision_that_is_no_longer_kept_is_gone() {
+    let store = store(Group::V3).await;
+    let mut watch = match store
+        .watch(&Query::all(Kind::Tier), &Revision("1".into()))
+        .await
+    {
+        Ok(watch) => watch,
+        Err(error) => return assert!(matches!(error, Error::Gone(_)), "{error:?}"),
+    };
+    let first = tokio::time::timeout(PATIENCE, watch.next()).await.unwrap();
+    assert!(matches!(first, Some(Err(Error::Gone(_)))), "{first:?}");
+    assert!(watch.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_watch_resumes_after_the_loss_of_its_connection() {
+    let (server, direct) = (server(), store(Group::V3).await);
+    let proxy = Proxy::start(server.url()).await;
+    let config = KubernetesConfig {
+        kubeconfig: vec![server.kubeconfig().into()],
+        api_endpoint: Some(format!("https://{}", proxy.address)),
+        api_group: Some(Group::V3),
+        ..KubernetesConfig::default()
+    };
+    let store = KubernetesStore::connect(&config).await.unwrap();
+    let from = store
+        .list(&Query::all(Kind::GlobalNetworkSet))
+        .await
+        .unwrap()
+        .revision;
+    let mut watch = store
+        .watch(&Query::all(Kind::GlobalNetworkSet), &from)
+        .await
+        .unwrap();
+    for name in ["resumed-1", "resumed-2", "resumed-3"] {
+        proxy.cut();
+        direct
+            .create(resource(Kind::GlobalNetworkSet, "", name, &json!({})))
+            .await
+            .unwrap();
+        let event = next(&mut watch, |change| *change != Change::Bookmark).await;
+        assert!(
+            matches!(&event.change, Change::Put(resource) if resource.metadata().name == name),
+            "{event:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_missing_crd_has_no_objects_only_where_a_cluster_may_do_without_it() {
+    let server = KubeApiServer::start().unwrap();
+    let config = KubernetesConfig {
+        kubeconfig: vec![server.kubeconfig().into()],
+        ..KubernetesConfig::default()
+    };
+    let store = KubernetesStore::connect(&config).await.unwrap();
+    assert_eq!(store.group(), Group::V1);
+    for kind in Kind::ALL {
+        match store.list(&Query::all(*kind)).await {
+            Ok(list) => {
+                let of_kubernetes = |item: &Resource| item.kind() == Kind::Profile;
+                assert!(list.items.iter().all(of_kubernetes), "{kind}");
+            }
+            Err(error) => {
+                let text = error.to_string();
+                assert!(
+                    text.contains("404") && text.contains("tortie crds"),
+                    "{text}"
+                );
+            }
+        }
+    }
+    for kind in [Kind::GlobalNetworkPolicy, Kind::NetworkPolicy, Kind::Tier] {
+        let listed = store.list(&Query::all(kind)).await;
+        assert!(listed.is_err(), "{kind} decides about packets");
+    }
+    let created = store
+        .create(resource(Kind::Tier, "", "t", &json!({})))
+        .await
+        .unwrap_err();
+    assert!(created.to_string().contains("CRDs"), "{created}");
+
+    let peers = Query::all(Kind::BgpPeer);
+    let first = store;
+    let from = first.list(&peers).await.unwrap().revision;
+    let mut watch = first.watch(&peers, &from).await.unwrap();
+    install_crds(&server, Group::V3);
+    let store = KubernetesStore::connect(&config).await.unwrap();
+    assert_eq!(store.group(), Group::V3);
+    install_crds(&server, Group::V1);
+    let store = KubernetesStore::connect(&config).await.unwrap();
+    assert_eq!(store.group(), Group::V1);
+    let peer = json!({"peerIP": "192.0.2.1", "asNumber": 64512});
+    for name in ["late", "later"] {
+        let peer = resource(Kind::BgpPeer, "", name, &peer);
+        store.create(peer).await.unwrap();
+        next_put(&mut watch, name).await;
+    }
+
+    // There were some, so that the kind is missing for good only once they were deleted.
+    let forget = ["delete", "crd", "bgppeers.crd.projectcalico.org"];
+    server.kubectl(&forget).unwrap().into_stdout().unwrap();
+    for _ in ["late", "later"] {
+        next_delete(&mut watch).await;
+    }
+    assert!(first.list(&peers).await.unwrap().items.is_empty());
+}

@@ -1,0 +1,7 @@
+//! The drivers and the client; modules `etcd` and `kubernetes` need those servers.
+
+mod embedded;
+mod etcd;
+mod kubernetes;
+mod socket;
+mod validation_vectors;

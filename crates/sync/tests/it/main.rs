@@ -1,0 +1,3 @@
+//! Following each datastore.
+
+mod datastores;
