@@ -7,6 +7,7 @@ use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tortie_backoff::Retries;
 use tortie_dataplane::{Dataplane, LocalNetwork};
 use tortie_engine::message::Encapsulation;
 use tortie_engine::{Engine, Message};
@@ -65,7 +66,9 @@ pub(crate) struct Node {
     heard: Option<Instant>,
     /// Updates since memory was last given back.
     updates: usize,
-    retry: Option<(Instant, Duration)>,
+    /// When what failed is tried again.
+    retry: Option<Instant>,
+    retries: Retries,
     next_check: Option<Instant>,
     last_check: Option<Instant>,
     next_listing: Option<Instant>,
@@ -118,6 +121,7 @@ impl Node {
             heard: None,
             updates: 0,
             retry: None,
+            retries: Retries::new(enforce::RETRY),
             next_check: None,
             last_check: None,
             next_listing: None,
@@ -159,11 +163,7 @@ impl Node {
 
     /// How long nothing needs to be done.
     fn sleep(&self) -> Duration {
-        let times = [
-            self.retry.map(|(at, _)| at),
-            self.next_check,
-            self.next_listing,
-        ];
+        let times = [self.retry, self.next_check, self.next_listing];
         let next = times.into_iter().flatten().min();
         let left = next.map(|at| at.saturating_duration_since(Instant::now()));
         left.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)

@@ -10,15 +10,18 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
-use tortie_operator::Backoff;
+use tortie_backoff::{Backoff, Retries};
 use tortie_store::{Change, Error, Key, Kind, Query, Resource, Revision, Store};
 
 /// How many changes may wait for the consumer.
 const WAITING: usize = 256;
 
-/// How long to wait after a failure, doubled each time.
-const FIRST_DELAY: Duration = Duration::from_millis(100);
-const LONGEST_DELAY: Duration = Duration::from_secs(10);
+/// Delays after failures.
+const RETRY: Backoff = Backoff {
+    first: Duration::from_millis(100),
+    most: Duration::from_secs(10),
+    jitter: 0.5,
+};
 
 /// What a datastore tells.
 #[derive(Debug)]
@@ -113,7 +116,7 @@ impl Feed {
 
 impl Follower {
     async fn run(mut self) {
-        let mut delay = FIRST_DELAY;
+        let mut retries = Retries::new(RETRY);
         let mut from = None;
         loop {
             let began = tokio::time::Instant::now();
@@ -127,11 +130,10 @@ impl Follower {
             if self.set_behind(true).await.is_err() {
                 return;
             }
-            if began.elapsed() > LONGEST_DELAY {
-                delay = FIRST_DELAY;
+            if began.elapsed() > RETRY.most {
+                retries.reset();
             }
-            tokio::time::sleep(delay).await;
-            delay = (delay * 2).min(LONGEST_DELAY);
+            tokio::time::sleep(retries.failed()).await;
         }
     }
 
@@ -240,14 +242,4 @@ pub(crate) async fn until(due: Option<Instant>) {
         Some(due) => sleep_until(due).await,
         None => std::future::pending().await,
     }
-}
-
-/// How long to wait after so many failures in a row.
-pub(crate) fn delay(first: Duration, longest: Duration, failures: u32) -> Duration {
-    let backoff = Backoff {
-        first,
-        most: longest,
-        jitter: 0.0,
-    };
-    backoff.after(failures.saturating_sub(1))
 }

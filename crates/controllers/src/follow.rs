@@ -14,6 +14,7 @@ use futures::StreamExt as _;
 use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
+use tortie_backoff::{Backoff, Retries};
 use tortie_operator::{Manager, ObjectKey};
 
 use crate::digest::Digest;
@@ -21,8 +22,12 @@ use crate::feed::until;
 use crate::shared::share;
 use tortie_store::{Change as Stored, Client, Error, Key, Query, Resource, Revision, Store};
 
-const FIRST_RETRY: Duration = Duration::from_millis(200);
-const LONGEST_RETRY: Duration = Duration::from_secs(5);
+/// Delays after failures.
+const RETRY: Backoff = Backoff {
+    first: Duration::from_millis(200),
+    most: Duration::from_secs(5),
+    jitter: 0.5,
+};
 
 /// How many failed watches in a row lead to a reading of everything.
 const MAX_FAILED_WATCHES: u32 = 5;
@@ -198,19 +203,18 @@ impl<T: Clone + PartialEq + Send + Sync + 'static, K: Keep> Follower<T, K> {
     }
 
     async fn run(self, followed: Followed<T, K>) {
-        let mut pause = FIRST_RETRY;
+        let mut retries = Retries::new(RETRY);
         loop {
             let revision = match self.read(&followed).await {
                 Ok(revision) => {
-                    pause = FIRST_RETRY;
+                    retries.reset();
                     let is_first = !followed.shared.is_synced.send_replace(true);
                     (self.tell)(&followed, Change::Compared { is_first });
                     revision
                 }
                 Err(error) => {
                     self.note(&error, "Objects could not be listed; trying again");
-                    sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_RETRY);
+                    sleep(retries.failed()).await;
                     continue;
                 }
             };
@@ -222,7 +226,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static, K: Keep> Follower<T, K> {
     async fn watch(&self, followed: &Followed<T, K>, mut revision: Revision) {
         let due = self.period.map(|period| Instant::now() + period);
         let mut failures = 0;
-        let mut pause = FIRST_RETRY;
+        let mut retries = Retries::new(RETRY);
         while failures < MAX_FAILED_WATCHES {
             let mut events = match self.store().watch(&self.query, &revision).await {
                 Ok(events) => events,
@@ -231,8 +235,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static, K: Keep> Follower<T, K> {
                     self.note(&error, "Watch could not be started; trying again");
                     // One that cannot be reached has not forgotten the revision.
                     failures += u32::from(!error.is_retryable());
-                    sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_RETRY);
+                    sleep(retries.failed()).await;
                     continue;
                 }
             };
@@ -244,7 +247,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static, K: Keep> Follower<T, K> {
                 match event {
                     Some(Ok(event)) => {
                         failures = 0;
-                        pause = FIRST_RETRY;
+                        retries.reset();
                         revision = event.revision;
                         self.absorb(followed, event.change);
                     }
@@ -257,8 +260,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static, K: Keep> Follower<T, K> {
                     None => break,
                 }
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_RETRY);
+            sleep(retries.failed()).await;
         }
     }
 

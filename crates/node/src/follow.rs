@@ -11,8 +11,8 @@ use futures::stream::select;
 use tokio::time::Instant;
 use tortie_api::node::NodeSpec;
 use tortie_api::{Node, Resource};
+use tortie_backoff::Backoff;
 use tortie_ipam::Ipam;
-use tortie_operator::Backoff;
 use tortie_store::{self as store, Client, Key, Kind, Query};
 
 use crate::tunnel::{self, Outcome};

@@ -5,7 +5,7 @@
 //! - A key that was added comes out at least once afterwards, however often it was added, unless the queue is closed.
 //! - Of several delays for one key the shortest counts.
 
-mod delay;
+mod rate;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -16,9 +16,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-pub use self::delay::{Backoff, Rate};
+pub use self::rate::Rate;
+pub use tortie_backoff::Backoff;
 
-use self::delay::Bucket;
+use self::rate::Bucket;
 use crate::metrics::QueueMetrics;
 
 /// What a queue can hold.

@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use tokio::time::{Instant, sleep, sleep_until};
+use tortie_backoff::Retries;
 use tortie_store::Revision;
 
-use crate::backoff::{Backoff, Pace};
 use crate::counters::Counters;
 use crate::known::Known;
 use crate::mailbox::Mailbox;
 use crate::object::{Delta, Topic};
+use crate::pace::Pace;
 use crate::source::{Change, Event, Events, Failure, Snapshot, Source};
 use crate::status::Status;
 
@@ -38,7 +39,7 @@ pub(crate) struct Cache {
     pace: Pace,
     known: Known,
     status: Status,
-    backoff: Backoff,
+    retries: Retries,
     /// Since when the datastore cannot be reached.
     lost: Option<Instant>,
     /// Whether a topic that cannot be read counts as read.
@@ -78,7 +79,7 @@ impl Cache {
             counters,
             known: Known::default(),
             status: Status::default(),
-            backoff: Backoff::new(&pace),
+            retries: Retries::new(pace.retry),
             lost: None,
             holds_up_nothing: false,
             pace,
@@ -126,7 +127,7 @@ impl Cache {
                 }
                 Err(failure) => {
                     self.failed("list", &failure);
-                    sleep(self.backoff.next()).await;
+                    sleep(self.retries.failed()).await;
                 }
             }
         }
@@ -164,9 +165,9 @@ impl Cache {
                 },
             };
             self.counters.count_watch_restart();
-            let is_sound = ended.has_progressed || opened.elapsed() > self.pace.longest_retry;
+            let is_sound = ended.has_progressed || opened.elapsed() > self.pace.retry.most;
             if is_sound {
-                self.backoff.reset();
+                self.retries.reset();
                 failures = 0;
             }
             match ended.failure {
@@ -182,11 +183,11 @@ impl Cache {
                     self.failed("watch", &failure);
                     failures += u32::from(!matches!(failure, Failure::Unreachable(_)));
                     if failures >= MAX_FAILURES_AT_REVISION || self.is_lost() {
-                        return Next::Resync(self.backoff.next());
+                        return Next::Resync(self.retries.failed());
                     }
                 }
             }
-            sleep(self.backoff.next()).await;
+            sleep(self.retries.failed()).await;
         }
     }
 

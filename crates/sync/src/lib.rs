@@ -14,19 +14,19 @@
 //! - A batch has the status that holds after its updates.
 //! - Losing the datastore removes nothing.
 
-mod backoff;
 mod cache;
 mod counters;
 mod known;
 mod mailbox;
 mod object;
+mod pace;
 mod remarks;
 mod source;
 mod status;
 mod syncer;
 
-pub use backoff::Pace;
 pub use counters::Counters;
+pub use pace::Pace;
 pub use remarks::Remark;
 pub use status::Status;
 pub use syncer::{Batch, Config, Consequence, Problem, Syncer, Wake};

@@ -13,11 +13,11 @@ use tortie_engine::Update;
 use tortie_engine::convert::{Converted, Converter, Fidelity, ObjectProblem};
 use tortie_store::{Key, Store};
 
-use crate::backoff::Pace;
 use crate::cache::Cache;
 use crate::counters::Counters;
 use crate::mailbox::{Mailbox, Taken, Taking};
 use crate::object::{Name, State, Topic};
+use crate::pace::Pace;
 use crate::remarks::{Remark, Remarks};
 use crate::source::Source;
 use crate::source::kubernetes::KubernetesSource;

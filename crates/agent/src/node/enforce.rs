@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use tortie_backoff::Backoff;
 use tortie_dataplane::WorkloadState;
 use tortie_kernel::release_unused_memory;
 use tortie_rules::Dataplane as Kind;
@@ -13,9 +14,12 @@ use crate::files::replace_file;
 use crate::health::Part;
 use crate::machine::interfaces;
 
-/// How long after a failure the change is tried again, at first and at most.
-const FIRST_RETRY: Duration = Duration::from_millis(100);
-const LAST_RETRY: Duration = Duration::from_secs(10);
+/// How long after a failure the change is tried again.
+pub(super) const RETRY: Backoff = Backoff {
+    first: Duration::from_millis(100),
+    most: Duration::from_secs(10),
+    jitter: 0.1,
+};
 
 /// How soon after its start an agent looks whether programs that one before it had started, and that ended only after it,
 /// changed something meanwhile.
@@ -47,7 +51,7 @@ impl Node {
             self.check(agent);
         }
         self.todo.rules |= self.dataplane.is_retry_due();
-        let is_due = self.retry.is_none_or(|(at, _)| at <= now);
+        let is_due = self.retry.is_none_or(|at| at <= now);
         if self.todo.rules && is_due {
             self.apply(agent);
         }
@@ -84,6 +88,7 @@ impl Node {
                 let took = start.elapsed();
                 self.todo.rules = false;
                 self.retry = None;
+                self.retries.reset();
                 agent.metrics.apply_seconds.observe(took.as_secs_f64());
                 if let Some(heard) = self.heard.take() {
                     let seconds = heard.elapsed().as_secs_f64();
@@ -109,11 +114,9 @@ impl Node {
             Err(error) => {
                 agent.metrics.failures.inc();
                 agent.health.set(Part::Dataplane, Some(error.to_string()));
-                let delay = self
-                    .retry
-                    .map_or(FIRST_RETRY, |(_, delay)| (delay * 2).min(LAST_RETRY));
-                tracing::error!("{error}; trying again in {delay:?}");
-                self.retry = Some((Instant::now() + delay, delay));
+                let delay = self.retries.failed();
+                tracing::error!("{error}; trying again in {delay:.1?}");
+                self.retry = Some(Instant::now() + delay);
             }
         }
     }

@@ -10,6 +10,7 @@ use serde_json::json;
 use tortie_api::crd::Group;
 use tortie_api::meta::{Condition, Time};
 use tortie_api::{Kind, Resource};
+use tortie_backoff::{Backoff, Retries};
 use tortie_store::{Error as StoreError, Key, Query};
 
 use super::Settings;
@@ -23,9 +24,13 @@ use super::object::{
     Status, TypeProgress,
 };
 use super::phase::{KINDS, conflict_conditions, rollout, tier_drift};
-use crate::feed::delay;
 
-const FIRST_RETRY: Duration = Duration::from_millis(200);
+/// Delays after failures, but for the longest.
+const RETRY: Backoff = Backoff {
+    first: Duration::from_millis(200),
+    most: Duration::from_millis(200),
+    jitter: 0.1,
+};
 
 const DRIFT: &str = "Correct the following v1 tiers before migration can start: ";
 
@@ -79,11 +84,14 @@ impl Controller {
     }
 
     pub(super) async fn run(self) {
-        let mut failures = 0_u32;
+        let mut retries = Retries::new(Backoff {
+            most: self.settings.poll.max(RETRY.first),
+            ..RETRY
+        });
         loop {
             let pause = match self.step().await {
                 Ok(next) => {
-                    failures = 0;
+                    retries.reset();
                     match next {
                         Next::GoOn => continue,
                         Next::Wait(pause) => pause,
@@ -91,10 +99,8 @@ impl Controller {
                     }
                 }
                 Err(failure) => {
-                    failures = failures.saturating_add(1);
                     self.note(&failure).await;
-                    let longest = self.settings.poll.max(FIRST_RETRY);
-                    delay(FIRST_RETRY, longest, failures)
+                    retries.failed()
                 }
             };
             tokio::time::sleep(pause).await;

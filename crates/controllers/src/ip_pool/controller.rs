@@ -8,16 +8,21 @@ use ipnet::IpNet;
 use jiff::Timestamp;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tortie_api::IpPool;
+use tortie_backoff::{Backoff, Retries};
 use tortie_ipam::Ipam;
 use tortie_store::{Error, Kind, Query, Resource, Store, ipam_names};
 
 use super::desired::{FINALIZER, Finalizer, finalizer, verdicts};
-use crate::feed::{Feed, Told, delay, until};
+use crate::feed::{Feed, Told, until};
 
 const PERIOD: Duration = Duration::from_mins(5);
 const GATHER: Duration = Duration::from_millis(20);
-const FIRST_RETRY: Duration = Duration::from_millis(20);
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// Delays after failures.
+const RETRY: Backoff = Backoff {
+    first: Duration::from_millis(20),
+    most: Duration::from_secs(30),
+    jitter: 0.1,
+};
 
 pub(super) struct Controller {
     store: Arc<dyn Store>,
@@ -39,7 +44,7 @@ impl Controller {
         let mut period = interval(PERIOD);
         period.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut due: Option<Instant> = None;
-        let mut failures = 0_u32;
+        let mut retries = Retries::new(RETRY);
         loop {
             let is_changed = tokio::select! {
                 told = feed.next() => {
@@ -55,8 +60,11 @@ impl Controller {
                     due = None;
                     if feed.is_in_sync() {
                         let is_done = self.reconcile().await;
-                        failures = if is_done { 0 } else { failures.saturating_add(1) };
-                        due = (!is_done).then(|| Instant::now() + delay(FIRST_RETRY, LONGEST_RETRY, failures));
+                        if is_done {
+                            retries.reset();
+                        } else {
+                            due = Some(Instant::now() + retries.failed());
+                        }
                     }
                     false
                 }

@@ -9,6 +9,7 @@ use futures::stream;
 use ipnet::IpNet;
 use jiff::Timestamp;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tortie_backoff::{Backoff, Retries};
 use tortie_ipam::{Ipam, ReleaseIp};
 use tortie_operator::{Change, Object, Subscription};
 use tortie_store::{Error as StoreError, Key, Kind, Resource, Store, ipam_names};
@@ -19,7 +20,7 @@ use super::figures::Metrics;
 use super::release::{self, GivenUp, collect_cold, give_up, read};
 use super::scan::{Grace, Lookup};
 use super::state::State;
-use crate::feed::{Feed, Told, delay, until};
+use crate::feed::{Feed, Told, until};
 
 /// What is followed in the datastore.
 const KINDS: [Kind; 5] = [
@@ -34,8 +35,11 @@ const KINDS: [Kind; 5] = [
 const GATHER: Duration = Duration::from_millis(500);
 
 /// Delays after failures.
-const FIRST_RETRY: Duration = Duration::from_millis(5);
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
+const RETRY: Backoff = Backoff {
+    first: Duration::from_millis(5),
+    most: Duration::from_secs(30),
+    jitter: 0.1,
+};
 
 /// How often everything is looked at if the grace period does not say.
 const DEFAULT_PERIOD: Duration = Duration::from_mins(5);
@@ -92,7 +96,7 @@ impl Collector {
         let mut period = interval(self.period.max(Duration::from_millis(1)));
         period.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut due: Option<Instant> = None;
-        let mut failures: u32 = 0;
+        let mut retries = Retries::new(RETRY);
         loop {
             let is_changed = tokio::select! {
                 told = feed.next() => {
@@ -122,9 +126,10 @@ impl Collector {
                     }
                     let is_done = self.collect().await;
                     self.metrics.set(self.state.figures());
-                    failures = if is_done { 0 } else { failures.saturating_add(1) };
-                    if !is_done {
-                        due = Some(Instant::now() + delay(FIRST_RETRY, LONGEST_RETRY, failures));
+                    if is_done {
+                        retries.reset();
+                    } else {
+                        due = Some(Instant::now() + retries.failed());
                     }
                     false
                 }

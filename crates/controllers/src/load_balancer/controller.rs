@@ -10,6 +10,7 @@ use kube::{Api, Client};
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tortie_api::kube_controllers_configuration::AssignIps;
+use tortie_backoff::{Backoff, Retries};
 use tortie_ipam::{AssignIp, AutoAssign, Ipam, LOAD_BALANCER, ReleaseIp, Use, attribute};
 use tortie_operator::{Cache, ObjectKey, Subscription};
 use tortie_store::{Kind, Resource, Store, ipam_names};
@@ -17,7 +18,7 @@ use tortie_store::{Kind, Resource, Store, ipam_names};
 use super::ledger::{Ledger, ServiceName};
 use super::plan::{Assign, Plan, Status, plan};
 use super::service::{CachedNamespace, CachedService, Ingress};
-use crate::feed::{Feed, Told, delay, until};
+use crate::feed::{Feed, Told, until};
 
 /// How often everything is looked at.
 const PERIOD: Duration = Duration::from_mins(5);
@@ -26,8 +27,11 @@ const PERIOD: Duration = Duration::from_mins(5);
 const GATHER: Duration = Duration::from_millis(50);
 
 /// Delays after failures.
-const FIRST_RETRY: Duration = Duration::from_millis(100);
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
+const RETRY: Backoff = Backoff {
+    first: Duration::from_millis(100),
+    most: Duration::from_secs(30),
+    jitter: 0.1,
+};
 const UPGRADE_RETRY: Duration = Duration::from_secs(10);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -78,7 +82,7 @@ impl Controller {
         let mut period = interval(PERIOD);
         period.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut due: Option<Instant> = None;
-        let mut failures = 0_u32;
+        let mut retries = Retries::new(RETRY);
         loop {
             tokio::select! {
                 told = feed.next() => {
@@ -99,10 +103,9 @@ impl Controller {
                     }
                     self.sync().await;
                     if self.dirty.is_empty() {
-                        failures = 0;
+                        retries.reset();
                     } else {
-                        failures = failures.saturating_add(1);
-                        due = Some(Instant::now() + delay(FIRST_RETRY, LONGEST_RETRY, failures));
+                        due = Some(Instant::now() + retries.failed());
                     }
                     continue;
                 }

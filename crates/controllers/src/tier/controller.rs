@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tortie_api::Tier;
 use tortie_api::meta::{Condition, Time};
+use tortie_backoff::{Backoff, Retries};
 use tortie_store::{Error, Kind, Resource, Result, Store};
 
 use super::policies::{KINDS, Policies};
-use crate::feed::{Feed, Told, delay, until};
+use crate::feed::{Feed, Told, until};
 
 /// Holds the deletion of a tier up.
 pub(super) const FINALIZER: &str = "projectcalico.org/tier-controller";
@@ -20,8 +21,12 @@ const READY: &str = "Ready";
 
 const PERIOD: Duration = Duration::from_mins(5);
 const GATHER: Duration = Duration::from_millis(20);
-const FIRST_RETRY: Duration = Duration::from_millis(20);
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// Delays after failures.
+const RETRY: Backoff = Backoff {
+    first: Duration::from_millis(20),
+    most: Duration::from_secs(30),
+    jitter: 0.1,
+};
 
 pub(super) struct Controller {
     store: Arc<dyn Store>,
@@ -47,7 +52,7 @@ impl Controller {
         let mut period = interval(PERIOD);
         period.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut due: Option<Instant> = None;
-        let mut failures = 0_u32;
+        let mut retries = Retries::new(RETRY);
         loop {
             tokio::select! {
                 told = feed.next() => {
@@ -65,9 +70,10 @@ impl Controller {
                         continue;
                     }
                     self.reconcile().await;
-                    failures = if self.dirty.is_empty() { 0 } else { failures.saturating_add(1) };
-                    if failures > 0 {
-                        due = Some(Instant::now() + delay(FIRST_RETRY, LONGEST_RETRY, failures));
+                    if self.dirty.is_empty() {
+                        retries.reset();
+                    } else {
+                        due = Some(Instant::now() + retries.failed());
                     }
                     continue;
                 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tortie_backoff::Backoff;
 use tortie_engine::Update;
 use tortie_engine::convert::Converter;
 use tortie_store::{Kind, Query, Resource, Store};
@@ -166,8 +167,11 @@ impl Consumer {
 /// Retries at once, so that tests need not wait.
 pub(crate) fn quick() -> Pace {
     Pace {
-        first_retry: Duration::from_millis(1),
-        longest_retry: Duration::from_millis(20),
+        retry: Backoff {
+            first: Duration::from_millis(1),
+            most: Duration::from_millis(20),
+            jitter: 0.5,
+        },
         between_resyncs: Duration::from_millis(1),
         poll: Duration::from_millis(5),
         second_list: Duration::from_millis(50),
