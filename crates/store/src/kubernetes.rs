@@ -5,7 +5,7 @@
 //! under names with a prefix and can be changed only through Kubernetes.
 //!
 //! # Invariants
-//! - Every request is bounded in time, and only a watch outlives its connection.
+//! - Every request is bounded in time.
 //! - An object that cannot be read or converted never hides others.
 //! - A kind that the API server does not know is not taken for one without objects, unless clusters may do without it and
 //!   there were none.
@@ -16,6 +16,7 @@ mod api;
 mod config;
 mod failure;
 mod group;
+mod list;
 mod presence;
 mod revision;
 mod source;
@@ -29,15 +30,15 @@ pub use config::KubernetesConfig;
 use std::fmt;
 
 use async_trait::async_trait;
+use futures::stream::BoxStream;
 use serde_json::Value;
 use tortie_api::crd::Group;
 use tortie_api::{Kind, Resource};
 
 use self::api::Selection;
-use self::failure::Failure;
 use self::presence::Presence;
 use self::source::{Reading, Settings, Source};
-use self::watch::Follower;
+use self::watch::Tail;
 use crate::default_profile;
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
@@ -138,60 +139,6 @@ impl KubernetesStore {
         }
         Err(Error::NotFound(key.clone()))
     }
-
-    /// Reads what a query selects and, unless it is empty, a label selector of Kubernetes as well.
-    async fn list_labelled(&self, query: &Query, labels: &str) -> Result<List> {
-        let mut list = List {
-            items: Vec::new(),
-            invalid: Vec::new(),
-            revision: Revision::default(),
-        };
-        let mut parts = Vec::new();
-        for source in Source::of(query.kind, &self.settings) {
-            let mut part = String::new();
-            if let Some(mut at) = source.select(query) {
-                labels.clone_into(&mut at.labels);
-                match source.endpoint.list(&self.client, &at).await {
-                    Ok(Some(objects)) => {
-                        part = objects.revision;
-                        self.presence.set_all(&source, &at, &objects.items);
-                        self.add_to(&mut list, &source, query, &objects.items).await;
-                    }
-                    Ok(None) => self.presence.check_missing(&source)?,
-                    // Whether the kind is served or not.
-                    Err(Failure::NoSuchName) => {}
-                    Err(failure) => return Err(failure.into_error(&key_of_query(query))),
-                }
-            }
-            parts.push(part);
-        }
-        list.revision = revision::join(&parts);
-        list.items.sort_by_cached_key(Key::of);
-        default_profile::add_to(&mut list.items, query);
-        Ok(list)
-    }
-
-    /// Adds the resources of a query that objects stand for, and completes deletions.
-    async fn add_to(&self, list: &mut List, source: &Source, query: &Query, objects: &[Value]) {
-        for object in objects {
-            match source.read(object) {
-                Reading::Present(resource) if query.selects(&Key::of(&resource)) => {
-                    list.items.push(resource);
-                }
-                Reading::Invalid(invalid) if query.selects(&invalid.key) => {
-                    list.invalid.push(invalid);
-                }
-                Reading::Absent(key) => {
-                    // Readers may lack the permission, and the next one will try again.
-                    if let Err(error) = self.complete_delete(source, object).await {
-                        let error = &error as &dyn std::error::Error;
-                        tracing::debug!(%key, error, "A deletion could not be completed");
-                    }
-                }
-                Reading::Present(_) | Reading::Invalid(_) | Reading::Unrelated => {}
-            }
-        }
-    }
 }
 
 #[async_trait]
@@ -210,6 +157,10 @@ impl Store for KubernetesStore {
 
     async fn list(&self, query: &Query) -> Result<List> {
         self.list_labelled(query, "").await
+    }
+
+    fn list_in_parts(&self, query: &Query) -> BoxStream<'_, Result<List>> {
+        self.parts(query, "", Some(api::PAGE_SIZE))
     }
 
     async fn list_affinities(&self, owner: &str) -> Result<List> {
@@ -247,15 +198,15 @@ impl Store for KubernetesStore {
     async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch> {
         let sources = Source::of(query.kind, &self.settings);
         let parts = revision::split(from, sources.len())?;
-        let mut followers = Vec::new();
+        let mut tails = Vec::new();
         for (index, source) in sources.into_iter().enumerate() {
             if let Some(at) = source.select(query) {
                 let part = parts[index].clone();
-                let follower = Follower::start(self, source, query.clone(), at, part).await?;
-                followers.push((index, follower));
+                let tail = Tail::start(self, source, query.clone(), at, part).await?;
+                tails.push((index, tail));
             }
         }
-        Ok(watch::merge(followers, parts))
+        Ok(watch::merge(tails, parts))
     }
 }
 

@@ -89,7 +89,8 @@ pub trait Store: Send + Sync {
     async fn list(&self, query: &Query) -> Result<List>;
 
     /// Reads the same in parts, for those who need not have everything in memory at once. All parts show one revision,
-    /// and bear it; there is at least one. After an error, what came before may be only a part.
+    /// and bear it; there is at least one. What is in order is each part. After an error, what came before may be only a
+    /// part; [`Error::Gone`] means that the revision was forgotten before the last part was read.
     fn list_in_parts(&self, query: &Query) -> BoxStream<'_, Result<List>> {
         let query = query.clone();
         stream::once(async move { self.list(&query).await }).boxed()
@@ -135,8 +136,11 @@ pub trait Store: Send + Sync {
         Ok(list)
     }
 
-    /// Follows the changes after a revision, usually that of a list. The stream ends only with an error;
-    /// [`Error::Gone`] means to list again.
+    /// Follows the changes after a revision, usually that of a list, over one connection.
+    ///
+    /// A watch never connects again by itself. It is over when its connection is: with an error, or without one if it
+    /// looks as if the datastore ended it in good order. To go on, the caller watches from the last revision that it was told; but
+    /// [`Error::Gone`] means to list again. Whoever wants all this done follows with `tortie_sync`.
     async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch>;
 }
 

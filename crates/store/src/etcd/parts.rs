@@ -5,9 +5,9 @@ use futures::stream::{self, BoxStream};
 
 use super::messages::RangeRequest;
 use super::paths::Range;
-use super::{EtcdStore, Found, PAGE, list_of};
+use super::{EtcdStore, Found, PAGE, is_compacted, is_too_large, list_of};
 use crate::default_profile;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::{Key, Query};
 use crate::store::List;
 
@@ -46,8 +46,15 @@ impl EtcdStore {
 
     async fn part(&self, query: &Query, position: &mut Position) -> Result<List> {
         let request = &mut position.request;
-        let response = self.client.range(request.clone()).await;
-        let response = response.map_err(|status| self.client.error(status))?;
+        let response = loop {
+            match self.client.range(request.clone()).await {
+                Err(status) if is_too_large(&status) && request.limit > 1 => request.limit /= 2,
+                Err(status) if is_compacted(&status) => {
+                    return Err(Error::Gone(request.revision.to_string()));
+                }
+                answer => break answer.map_err(|status| self.client.error(status))?,
+            }
+        };
         let is_first = request.revision == 0;
         if is_first {
             request.revision = response.header.map_or(0, |header| header.revision);

@@ -1,17 +1,12 @@
-//! A watch on etcd that outlives its connections.
-//!
-//! When the connection is lost, the watch goes on where it stood, on the next endpoint, with pauses
-//! that grow. It gives up with [`Error::Unavailable`] after [`GIVE_UP`], so that its owner can tell
-//! people; the owner may then watch again from the last revision it saw.
+//! A watch on etcd: one connection, to the first member that grants it.
 //!
 //! # Invariants
+//! - A watch never connects again. What ended it makes the next one use another member, or a new token.
 //! - The revision to go on from moves only when all events of the revisions before it are queued.
 //! - There is no task behind a watch: what the owner does not read stays with etcd.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use tonic::{Status, Streaming};
@@ -24,59 +19,82 @@ use crate::error::{Error, Result};
 use crate::key::{Query, Revision};
 use crate::store::{Change, Event, Invalid, Watch};
 
-/// How long a watch tries to get back to etcd.
-const GIVE_UP: Duration = Duration::from_mins(1);
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
 struct State {
     client: Arc<Client>,
     query: Query,
-    range: Range,
     /// All changes before this revision are delivered or in `pending`.
     next: i64,
-    responses: Option<Streaming<WatchResponse>>,
+    responses: Streaming<WatchResponse>,
     /// Events of a response that etcd sends in parts, until the last part is here.
     parts: Vec<WatchEvent>,
     pending: VecDeque<Event>,
-    /// Since when there is no working connection.
-    lost: Option<Instant>,
-    pause: Duration,
-    /// Set while a refusal may be due to an old token, that is, until a second one.
-    may_authenticate: bool,
-    /// Whether there has been a connection: the owner waits for the first one.
-    started: bool,
-    ended: bool,
+    is_ended: bool,
 }
 
 /// Starts a watch for the changes after a revision.
 pub(super) async fn start(client: Arc<Client>, query: Query, after: i64) -> Result<Watch> {
-    let mut state = State {
+    let next = after.saturating_add(1);
+    let responses = connect(&client, &Range::of(&query), next).await;
+    let responses = responses.map_err(|status| client.error(status))?;
+    let state = State {
         client,
-        range: Range::of(&query),
         query,
-        next: after.saturating_add(1),
-        responses: None,
+        next,
+        responses,
         parts: Vec::new(),
         pending: VecDeque::new(),
-        lost: None,
-        pause: FIRST_PAUSE,
-        may_authenticate: true,
-        started: false,
-        ended: false,
+        is_ended: false,
     };
-    let mut others = state.client.member_count() - 1;
-    while let Err(error) = state.connect().await {
-        if others == 0 || !error.is_retryable() {
-            return Err(error);
-        }
-        others -= 1;
-        state.client.fail_over();
-    }
     let stream = futures::stream::unfold(state, async |mut state| {
         state.next().await.map(|event| (event, state))
     });
     Ok(stream.boxed())
+}
+
+/// Connects to one of the members, with another token if the one at hand is refused.
+async fn connect(
+    client: &Client,
+    range: &Range,
+    start_revision: i64,
+) -> Result<Streaming<WatchResponse>, Status> {
+    let request = WatchCreateRequest {
+        key: range.start.clone(),
+        range_end: range.end.clone(),
+        start_revision,
+        progress_notify: true,
+        prev_kv: true,
+        fragment: true,
+    };
+    let mut others = client.member_count() - 1;
+    let mut may_authenticate = true;
+    loop {
+        let status = match open(client, request.clone()).await {
+            Ok(responses) => return Ok(responses),
+            Err(status) => status,
+        };
+        if client::is_stale_token(&status) && may_authenticate {
+            may_authenticate = false;
+            client.forget_token().await;
+        } else if client::is_transient(&status) && others > 0 {
+            others -= 1;
+            client.fail_over();
+        } else {
+            return Err(status);
+        }
+    }
+}
+
+/// Asks the current member for a watch, and waits for its consent.
+async fn open(
+    client: &Client,
+    request: WatchCreateRequest,
+) -> Result<Streaming<WatchResponse>, Status> {
+    let mut responses = client.watch(request).await?;
+    match responses.message().await? {
+        Some(response) if response.canceled => Err(cancellation(&response)),
+        Some(_) => Ok(responses),
+        None => Err(Status::unavailable("etcd ended the watch")),
+    }
 }
 
 impl State {
@@ -85,84 +103,38 @@ impl State {
             if let Some(event) = self.pending.pop_front() {
                 return Some(Ok(event));
             }
-            if self.ended {
+            if self.is_ended {
                 return None;
             }
             if let Err(error) = self.step().await {
-                self.ended = true;
+                self.is_ended = true;
                 return Some(Err(error));
             }
         }
     }
 
     async fn step(&mut self) -> Result<()> {
-        let Some(responses) = &mut self.responses else {
-            self.wait().await;
-            return self.connect().await;
-        };
-        match responses.message().await {
+        match self.responses.message().await {
+            Ok(Some(response)) if response.canceled => self.canceled(&response).await,
             Ok(Some(response)) => self.take(response).await,
             Ok(None) => self.lose(Status::unavailable("etcd ended the watch")).await,
             Err(status) => self.lose(status).await,
         }
     }
 
-    async fn connect(&mut self) -> Result<()> {
-        let request = WatchCreateRequest {
-            key: self.range.start.clone(),
-            range_end: self.range.end.clone(),
-            start_revision: self.next,
-            progress_notify: true,
-            prev_kv: true,
-            fragment: true,
-        };
-        match self.client.watch(request).await {
-            Ok(responses) => {
-                self.responses = Some(responses);
-                self.started = true;
-                Ok(())
-            }
-            Err(status) => self.lose(status).await,
-        }
-    }
-
-    /// Decides what to make of a broken connection.
-    async fn lose(&mut self, status: Status) -> Result<()> {
-        self.responses = None;
-        self.parts.clear();
-        if client::is_stale_token(&status) && self.may_authenticate {
-            self.may_authenticate = false;
+    /// Prepares the way for another watch. Whether a token is still good, or a right is missing, the next connection tells.
+    async fn lose(&self, status: Status) -> Result<()> {
+        if client::is_stale_token(&status) {
             self.client.forget_token().await;
-            return Ok(());
+            return Err(Error::unavailable("etcd refused the token", status));
         }
-        let lost = *self.lost.get_or_insert_with(Instant::now);
-        if !client::is_transient(&status) || lost.elapsed() > GIVE_UP || !self.started {
-            return Err(self.client.error(status));
+        if client::is_transient(&status) {
+            self.client.fail_over();
         }
-        tracing::warn!(
-            query = ?self.query, revision = self.next - 1, error = status.message(),
-            "lost the watch on etcd, going on from there"
-        );
-        self.client.fail_over();
-        Ok(())
-    }
-
-    /// Waits before another try, each time longer, and not in step with others.
-    async fn wait(&mut self) {
-        let Some(_) = self.lost else { return };
-        let jitter = RandomState::new().hash_one(0) % 512;
-        let half = self.pause / 2;
-        tokio::time::sleep(half + half * jitter as u32 / 512).await;
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        Err(self.client.error(status))
     }
 
     async fn take(&mut self, response: WatchResponse) -> Result<()> {
-        if response.canceled {
-            return self.canceled(&response).await;
-        }
-        self.lost = None;
-        self.pause = FIRST_PAUSE;
-        self.may_authenticate = true;
         if response.created {
             return Ok(());
         }
@@ -181,15 +153,10 @@ impl State {
     }
 
     async fn canceled(&mut self, response: &WatchResponse) -> Result<()> {
-        let reason = &response.cancel_reason;
-        if response.compact_revision > 0 || reason.contains("compacted") {
+        if response.compact_revision > 0 || response.cancel_reason.contains("compacted") {
             return Err(Error::Gone((self.next - 1).to_string()));
         }
-        // A token that ran out is refused in the same words as a missing right.
-        if reason.contains("permission denied") || reason.contains("auth") {
-            return self.lose(Status::unauthenticated(reason.clone())).await;
-        }
-        self.lose(Status::unavailable(reason.clone())).await
+        self.lose(cancellation(response)).await
     }
 
     fn bookmark(&mut self, revision: i64) {
@@ -277,5 +244,16 @@ impl State {
             .map_err(|status| self.client.error(status))?
             .kvs
             .is_empty())
+    }
+}
+
+/// Why etcd ended a watch.
+fn cancellation(response: &WatchResponse) -> Status {
+    let reason = response.cancel_reason.clone();
+    // A token that ran out is refused in the same words as a missing right.
+    if reason.contains("permission denied") || reason.contains("auth") {
+        Status::unauthenticated(reason)
+    } else {
+        Status::unavailable(reason)
     }
 }

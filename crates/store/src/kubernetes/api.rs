@@ -19,10 +19,7 @@ use super::failure::Failure;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How many objects to ask for at once.
-const PAGE_SIZE: u32 = 500;
-
-/// How often a list begins anew because its continuation expired, before it asks for everything at once.
-const MAX_PAGED_ATTEMPTS: u32 = 3;
+pub(super) const PAGE_SIZE: u32 = 500;
 
 /// Seconds after which the API server ends a watch; bookmarks come more often than this.
 const WATCH_SECONDS: u32 = 240;
@@ -50,18 +47,20 @@ pub(super) struct Selection {
     pub(super) labels: String,
 }
 
-/// All objects of a selection, as of one revision.
-#[derive(Debug, Default)]
-pub(super) struct Objects {
+/// Some objects of a selection. All pages of a list show one revision.
+#[derive(Debug)]
+pub(super) struct Page {
     pub(super) items: Vec<Value>,
     pub(super) revision: String,
+    /// Where the next page begins; nothing if this is the last one.
+    pub(super) next: Option<String>,
 }
 
 /// The API server's changes to objects, until the connection ends.
 pub(super) type Connection = BoxStream<'static, Result<WatchEvent<Value>, kube::Error>>;
 
 #[derive(Deserialize)]
-struct Page {
+struct PageJson {
     #[serde(default)]
     metadata: PageMetadata,
     items: Option<Vec<Value>>,
@@ -87,48 +86,32 @@ impl Endpoint {
         in_time("a read", client.request(built(request)?)).await
     }
 
-    /// Reads all objects of a selection; nothing if the API server does not know the kind.
-    pub(super) async fn list(
-        &self,
-        client: &kube::Client,
-        at: &Selection,
-    ) -> Result<Option<Objects>, Failure> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let limit = (attempts <= MAX_PAGED_ATTEMPTS).then_some(PAGE_SIZE);
-            match self.list_pages(client, at, limit).await {
-                Err(failure) if failure.is_gone() && limit.is_some() => {}
-                Err(Failure::NoSuchName) => return Err(Failure::NoSuchName),
-                Err(failure) if failure.is_not_found() => return Ok(None),
-                other => return other.map(Some),
-            }
-        }
-    }
-
-    async fn list_pages(
+    /// Reads so many objects of a selection, or all, from the start or where the page before ended.
+    pub(super) async fn page(
         &self,
         client: &kube::Client,
         at: &Selection,
         limit: Option<u32>,
-    ) -> Result<Objects, Failure> {
-        let mut objects = Objects::default();
-        let mut params = ListParams {
+        from: Option<String>,
+    ) -> Result<Page, Failure> {
+        let params = ListParams {
             limit,
+            continue_token: from,
             field_selector: at.field_selector(),
             label_selector: (!at.labels.is_empty()).then(|| at.labels.clone()),
             ..ListParams::default()
         };
-        loop {
-            let request = self.collection(&at.namespace)?.list(&params);
-            let page: Page = in_time("a list", client.request(built(request)?)).await?;
-            objects.items.extend(page.items.unwrap_or_default());
-            objects.revision = page.metadata.resource_version;
-            if page.metadata.r#continue.is_empty() {
-                return Ok(objects);
-            }
-            params.continue_token = Some(page.metadata.r#continue);
-        }
+        let request = self.collection(&at.namespace)?.list(&params);
+        let page: PageJson = in_time("a list", client.request(built(request)?)).await?;
+        let PageMetadata {
+            resource_version,
+            r#continue,
+        } = page.metadata;
+        Ok(Page {
+            items: page.items.unwrap_or_default(),
+            revision: resource_version,
+            next: (!r#continue.is_empty()).then_some(r#continue),
+        })
     }
 
     /// Stores a new object.

@@ -18,9 +18,8 @@ pub(super) struct Presence(Arc<Mutex<HashMap<String, HashSet<String>>>>);
 
 impl Presence {
     /// These are all objects of a source, if all were asked for.
-    pub(super) fn set_all(&self, source: &Source, at: &Selection, objects: &[Value]) {
+    pub(super) fn set_all(&self, source: &Source, at: &Selection, ids: HashSet<String>) {
         if source.is_optional() && *at == Selection::default() {
-            let ids = objects.iter().map(id_of).collect();
             self.lock().insert(path_of(&source.endpoint), ids);
         }
     }
@@ -70,7 +69,8 @@ fn path_of(endpoint: &Endpoint) -> String {
     format!("{}/{}", endpoint.base, endpoint.plural)
 }
 
-fn id_of(object: &Value) -> String {
+/// What tells an object from the others of its kind.
+pub(super) fn id_of(object: &Value) -> String {
     let text = |pointer: &str| {
         let value = object.pointer(pointer).and_then(Value::as_str);
         value.unwrap_or_default()

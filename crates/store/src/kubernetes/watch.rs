@@ -1,65 +1,75 @@
-//! Watches: one connection for each source, renewed when it ends, and merged into one stream.
+//! Watches: one connection for each source, merged into one stream.
 //!
 //! # Invariants
-//! - A source resumes from the last revision it delivered, so that nothing is lost or repeated.
+//! - A watch never connects again: it is over with the first of its connections.
 //! - Without a revision to start from, a source first delivers everything there is; its part of the revision stays
 //!   empty until all of it is delivered.
 //! - A kind that a cluster may do without, and that the API server does not know, has no changes until it does; another
 //!   one that it does not know ends the watch with an error.
 
-use std::collections::VecDeque;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt};
 use kube::core::WatchEvent;
 use serde_json::Value;
+use tortie_backoff::{Backoff, Retries};
 
-use super::api::{Connection, Selection, WATCH_SILENCE};
-use super::failure::{self, Failure};
-use super::presence::Presence;
+use super::api::{Connection, PAGE_SIZE, Selection, WATCH_SILENCE};
+use super::failure::Failure;
+use super::presence::{Presence, id_of};
 use super::source::{Reading, Source, revision_of};
 use super::{KubernetesStore, revision};
 use crate::error::{Error, Result};
 use crate::key::{Key, Query};
 use crate::store::{Change, Event, Watch};
 
-/// Wait before the first retry; it doubles with each further one.
-const FIRST_RETRY: Duration = Duration::from_millis(200);
-
-/// Longest wait between two tries.
-const MAX_RETRY: Duration = Duration::from_secs(4);
+/// How often a kind is looked for that a cluster may do without, and that it does not serve yet.
+const LOOK: Backoff = Backoff {
+    first: Duration::from_millis(200),
+    most: Duration::from_secs(4),
+    jitter: 0.5,
+};
 
 /// The changes of one source.
-pub(super) struct Follower {
+pub(super) struct Tail {
     client: kube::Client,
     presence: Presence,
     source: Source,
     query: Query,
     at: Selection,
-    /// Where to resume; empty if everything is still to be delivered.
+    /// How far it has come; empty if everything is still to be delivered.
     revision: String,
     /// What is delivered before the next event.
     pending: VecDeque<Change>,
     /// The revision that holds once nothing is pending.
     pending_revision: String,
-    connection: Option<Connection>,
-    /// Tries in a row that brought nothing.
-    failures: u32,
+    link: Link,
+    looks: Retries,
+}
+
+/// How a source is connected.
+enum Link {
+    /// Not yet.
+    Closed,
+    /// Not yet, because the API server does not know the kind.
+    Unserved,
+    Open(Connection),
+    /// Never: nothing that is selected can exist.
+    Never,
 }
 
 /// A change, and how far its source has come with it.
 type Step = Result<(String, Change)>;
 
 /// Follows several sources as one, starting from the parts of a revision.
-pub(super) fn merge(followers: Vec<(usize, Follower)>, mut parts: Vec<String>) -> Watch {
-    let streams = followers.into_iter().map(|(index, follower)| {
-        stream::unfold(Some(follower), move |follower| async move {
-            let mut follower = follower?;
-            let step = follower.next().await;
-            let is_over = step.is_err();
-            Some(((index, step), (!is_over).then_some(follower)))
+pub(super) fn merge(tails: Vec<(usize, Tail)>, mut parts: Vec<String>) -> Watch {
+    let streams = tails.into_iter().map(|(index, tail)| {
+        stream::unfold(Some(tail), move |tail| async move {
+            let mut tail = tail?;
+            let step = tail.next().await;
+            let goes_on = matches!(step, Some(Ok(_)));
+            Some(((index, step), goes_on.then_some(tail)))
         })
         .boxed()
     });
@@ -67,14 +77,13 @@ pub(super) fn merge(followers: Vec<(usize, Follower)>, mut parts: Vec<String>) -
         // Nothing that the query selects can ever exist.
         return stream::pending().boxed();
     }
-    let mut is_over = false;
-    stream::select_all(streams)
-        // The error of one source ends all of them.
-        .take_while(move |(_, step)| {
-            let goes_on = !is_over;
-            is_over |= step.is_err();
-            std::future::ready(goes_on)
-        })
+    // The end of one source is that of all.
+    let steps = stream::select_all(streams).scan(false, |is_over, (index, step)| {
+        let step = step.filter(|_| !*is_over);
+        *is_over = !matches!(step, Some(Ok(_)));
+        std::future::ready(step.map(|step| (index, step)))
+    });
+    steps
         .map(move |(index, step)| {
             let (revision, change) = step?;
             parts[index] = revision;
@@ -86,8 +95,8 @@ pub(super) fn merge(followers: Vec<(usize, Follower)>, mut parts: Vec<String>) -
         .boxed()
 }
 
-impl Follower {
-    /// Prepares to follow a source, and makes the first connection, so that what cannot work fails at once.
+impl Tail {
+    /// Takes the first step towards events, so that what cannot work fails at once.
     pub(super) async fn start(
         store: &KubernetesStore,
         source: Source,
@@ -95,7 +104,7 @@ impl Follower {
         at: Selection,
         revision: String,
     ) -> Result<Self> {
-        let mut follower = Self {
+        let mut tail = Self {
             client: store.client.clone(),
             presence: store.presence.clone(),
             source,
@@ -104,105 +113,92 @@ impl Follower {
             revision,
             pending: VecDeque::new(),
             pending_revision: String::new(),
-            connection: None,
-            failures: 0,
+            link: Link::Closed,
+            looks: Retries::new(LOOK),
         };
-        follower.connect().await?;
-        Ok(follower)
+        tail.connect().await?;
+        Ok(tail)
     }
 
-    async fn next(&mut self) -> Step {
+    /// The next change; nothing if the API server ended the connection, as it does after some minutes.
+    async fn next(&mut self) -> Option<Step> {
         loop {
             if let Some(change) = self.pending.pop_front() {
                 if self.pending.is_empty() {
                     self.revision = std::mem::take(&mut self.pending_revision);
                 }
-                return Ok((self.revision.clone(), change));
+                return Some(Ok((self.revision.clone(), change)));
             }
-            let Some(connection) = &mut self.connection else {
-                tokio::time::sleep(retry_delay(self.failures)).await;
-                match self.connect().await {
-                    Err(error @ Error::Unavailable { .. }) => {
-                        self.failures = self.failures.saturating_add(1);
-                        self.report("Watch cannot be resumed; will retry", &error);
+            let connection = match &mut self.link {
+                Link::Never => return std::future::pending().await,
+                Link::Open(connection) => connection,
+                Link::Closed | Link::Unserved => {
+                    if matches!(self.link, Link::Unserved) {
+                        tokio::time::sleep(self.looks.failed()).await;
                     }
-                    Err(error) => return Err(error),
-                    Ok(()) => {}
+                    match self.connect().await {
+                        Ok(()) => continue,
+                        Err(error) => return Some(Err(error)),
+                    }
                 }
-                continue;
             };
-            match tokio::time::timeout(WATCH_SILENCE, connection.next()).await {
-                Ok(Some(Ok(event))) => {
-                    if let Some(step) = self.on_event(event) {
-                        return step;
-                    }
-                }
-                Ok(Some(Err(error))) => {
-                    self.disconnect();
-                    self.report("Watch was interrupted; will resume", &error);
-                }
-                // The API server ends a watch after some minutes; after a silence it is unreachable.
-                Ok(None) | Err(_) => self.disconnect(),
-            }
+            return match tokio::time::timeout(WATCH_SILENCE, connection.next()).await {
+                Ok(Some(Ok(event))) => Some(self.on_event(event)),
+                Ok(Some(Err(error))) => Some(Err(self.error(error.into()))),
+                Ok(None) => None,
+                Err(_) => Some(Err(self.error(Failure::TimedOut("a watch")))),
+            };
         }
     }
 
-    /// Takes the next step towards events: reads everything where there is no revision to start from, else connects.
+    /// Reads everything where there is no revision to start from, else connects.
     async fn connect(&mut self) -> Result<()> {
         let result = match self.revision.as_str() {
             "" => self.read_all().await,
             _ => self.open().await,
         };
         match result {
-            Err(Failure::NoSuchName) => {
-                self.failures = self.failures.saturating_add(1);
-                Ok(())
+            Ok(()) => {}
+            Err(Failure::NoSuchName) => self.link = Link::Never,
+            Err(failure) if failure.is_not_found() => {
+                self.presence.check_missing(&self.source)?;
+                self.link = Link::Unserved;
             }
-            Err(failure) if failure.is_not_found() => self.wait_for_kind(),
-            Err(failure) => Err(self.error(failure)),
-            Ok(is_served) if !is_served => self.wait_for_kind(),
-            Ok(_) => Ok(()),
+            Err(failure) => return Err(self.error(failure)),
         }
+        Ok(())
     }
 
-    /// Whether the API server knows the kind.
-    async fn open(&mut self) -> Result<bool, Failure> {
-        let Self {
-            client,
-            source,
-            at,
-            revision,
-            ..
-        } = self;
-        self.connection = Some(source.endpoint.watch(client, at, revision).await?);
-        Ok(true)
+    async fn open(&mut self) -> Result<(), Failure> {
+        let endpoint = &self.source.endpoint;
+        let connection = endpoint.watch(&self.client, &self.at, &self.revision).await;
+        self.link = Link::Open(connection?);
+        Ok(())
     }
 
-    /// Whether the API server knows the kind.
-    async fn read_all(&mut self) -> Result<bool, Failure> {
-        let Some(objects) = self.source.endpoint.list(&self.client, &self.at).await? else {
-            return Ok(false);
-        };
-        self.presence
-            .set_all(&self.source, &self.at, &objects.items);
-        let changes: Vec<Change> = objects
-            .items
-            .iter()
-            .map(|object| self.put(object))
-            .collect();
-        self.pending.extend(changes);
+    async fn read_all(&mut self) -> Result<(), Failure> {
+        let mut ids = HashSet::new();
+        let mut pending = VecDeque::new();
+        let mut from = None;
+        loop {
+            let endpoint = &self.source.endpoint;
+            let page = endpoint.page(&self.client, &self.at, Some(PAGE_SIZE), from);
+            let page = page.await?;
+            for object in &page.items {
+                ids.insert(id_of(object));
+                pending.push_back(self.put(object));
+            }
+            self.pending_revision = page.revision;
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+        self.presence.set_all(&self.source, &self.at, ids);
         // The bookmark carries the revision, also where there are no objects.
-        self.pending.push_back(Change::Bookmark);
-        self.pending_revision = objects.revision;
-        self.failures = 0;
-        Ok(true)
-    }
-
-    /// The API server does not know the kind. Where a cluster may do without it that is no failure, but no reason to ask
-    /// often either.
-    fn wait_for_kind(&mut self) -> Result<()> {
-        self.presence.check_missing(&self.source)?;
-        self.failures = self.failures.saturating_add(1);
+        pending.push_back(Change::Bookmark);
+        self.pending = pending;
+        self.link = Link::Closed;
         Ok(())
     }
 
@@ -213,19 +209,7 @@ impl Follower {
         failure.into_error(&super::key_of_query(&self.query))
     }
 
-    /// Forgets the connection, to make a new one after a while.
-    fn disconnect(&mut self) {
-        self.connection = None;
-        self.failures = self.failures.saturating_add(1);
-    }
-
-    fn report(&self, message: &'static str, error: &(dyn std::error::Error + 'static)) {
-        let (kind, failures) = (self.query.kind, self.failures);
-        tracing::warn!(%kind, failures, error, "{message}");
-    }
-
-    /// What an event means; nothing if it ended the connection.
-    fn on_event(&mut self, event: WatchEvent<Value>) -> Option<Step> {
+    fn on_event(&mut self, event: WatchEvent<Value>) -> Step {
         let (revision, change) = match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 self.presence.add(&self.source, &object);
@@ -238,19 +222,12 @@ impl Follower {
             WatchEvent::Bookmark(bookmark) => {
                 (bookmark.metadata.resource_version, Change::Bookmark)
             }
-            WatchEvent::Error(status) if failure::is_gone(&status) => {
-                return Some(Err(Error::Gone(self.revision.clone())));
-            }
             WatchEvent::Error(status) => {
-                self.disconnect();
-                self.report("Watch was refused; will resume", &kube::Error::Api(status));
-                return None;
+                return Err(self.error(kube::Error::Api(status).into()));
             }
         };
-        // One event is enough to show that the connection works.
-        self.failures = 0;
         self.revision.clone_from(&revision);
-        Some(Ok((revision, change)))
+        Ok((revision, change))
     }
 
     fn put(&self, object: &Value) -> Change {
@@ -277,37 +254,6 @@ impl Follower {
             Change::Delete(key)
         } else {
             Change::Bookmark
-        }
-    }
-}
-
-/// How long to wait before the next try: twice as long each time, with a random part, so that the nodes of a cluster
-/// do not come back all at once.
-fn retry_delay(failures: u32) -> Duration {
-    if failures == 0 {
-        return Duration::ZERO;
-    }
-    let full = FIRST_RETRY
-        .saturating_mul(1 << (failures - 1).min(16))
-        .min(MAX_RETRY);
-    // A fresh hasher has random keys.
-    let random = RandomState::new().hash_one(failures) % 1000;
-    full / 2 + (full / 2000).saturating_mul(u32::try_from(random).unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retries_wait_longer_each_time_up_to_a_limit() {
-        assert_eq!(retry_delay(0), Duration::ZERO);
-        for failures in 1..100 {
-            let full = FIRST_RETRY
-                .saturating_mul(1 << (failures - 1).min(16))
-                .min(MAX_RETRY);
-            let delay = retry_delay(failures);
-            assert!(delay >= full / 2 && delay <= full, "{failures}: {delay:?}");
         }
     }
 }

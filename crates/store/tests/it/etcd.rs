@@ -16,6 +16,8 @@ use tortie_store::{
 };
 use tortie_testkit::{Etcd, EtcdConfig as ServerConfig, Tls};
 
+const PATIENCE: Duration = Duration::from_secs(30);
+
 const V3: &str = "/calico/resources/v3/projectcalico.org";
 
 async fn setup(case: &str) -> (Subject, ()) {
@@ -63,9 +65,7 @@ fn stored(path: &str) -> Value {
 
 async fn next(watch: &mut Watch) -> Change {
     loop {
-        let event = tokio::time::timeout(Duration::from_secs(30), watch.next())
-            .await
-            .unwrap();
+        let event = tokio::time::timeout(PATIENCE, watch.next()).await.unwrap();
         match event.unwrap().unwrap().change {
             Change::Bookmark => {}
             change => return change,
@@ -449,16 +449,16 @@ async fn proxy() -> (SocketAddr, Sender<()>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_survives_the_loss_of_its_connection() {
+async fn a_watch_ends_with_its_connection_and_the_next_one_goes_on() {
     let (address, cut) = proxy().await;
     let store = EtcdStore::connect(&EtcdConfig::new([format!("http://{address}")]))
         .await
         .unwrap();
     let direct = shared().await;
     let query = Query::in_namespace(Kind::NetworkSet, "cut");
-    let from = store.list(&query).await.unwrap().revision;
-    let mut watch = store.watch(&query, &from).await.unwrap();
+    let mut from = store.list(&query).await.unwrap().revision;
     for round in 0..3 {
+        let mut watch = store.watch(&query, &from).await.unwrap();
         for index in 0..5 {
             let metadata = json!({ "name": format!("s{round}{index}"), "namespace": "cut" });
             direct
@@ -469,9 +469,28 @@ async fn a_watch_survives_the_loss_of_its_connection() {
                 cut.send(()).unwrap();
             }
         }
-        for index in 0..5 {
-            assert_eq!(next_name(&mut watch).await, format!("s{round}{index}"));
+        let mut names = Vec::new();
+        let ended = loop {
+            let event = tokio::time::timeout(PATIENCE, watch.next()).await.unwrap();
+            match event.unwrap() {
+                Ok(event) => {
+                    from = event.revision;
+                    if let Change::Put(resource) = event.change {
+                        names.push(resource.metadata().name.clone());
+                    }
+                }
+                Err(error) => break error,
+            }
+        };
+        assert!(ended.is_retryable(), "{ended:?}");
+        assert!(watch.next().await.is_none());
+        let mut watch = store.watch(&query, &from).await.unwrap();
+        while names.len() < 5 {
+            names.push(next_name(&mut watch).await);
         }
+        let expected: Vec<_> = (0..5).map(|index| format!("s{round}{index}")).collect();
+        assert_eq!(names, expected);
+        from = store.list(&query).await.unwrap().revision;
     }
     // Other calls find their way again, too.
     cut.send(()).unwrap();

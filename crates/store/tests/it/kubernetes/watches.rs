@@ -1,10 +1,12 @@
 //! Watches where connections, revisions or kinds come and go.
 
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 use serde_json::json;
 use tortie_api::crd::Group;
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
-use tortie_store::{Change, Error, Key, Kind, Precondition, Query, Resource, Revision, Store};
+use tortie_store::{
+    Change, Error, Key, Kind, Precondition, Query, Resource, Revision, Store, Watch,
+};
 use tortie_testkit::KubeApiServer;
 
 use crate::kubernetes::cluster::{
@@ -55,7 +57,7 @@ async fn a_revision_that_is_no_longer_kept_is_gone() {
 }
 
 #[tokio::test]
-async fn a_watch_resumes_after_the_loss_of_its_connection() {
+async fn a_watch_ends_with_its_connection_and_the_next_one_goes_on() {
     let (server, direct) = (server(), store(Group::V3).await);
     let proxy = Proxy::start(server.url()).await;
     let config = KubernetesConfig {
@@ -65,27 +67,60 @@ async fn a_watch_resumes_after_the_loss_of_its_connection() {
         ..KubernetesConfig::default()
     };
     let store = KubernetesStore::connect(&config).await.unwrap();
-    let from = store
-        .list(&Query::all(Kind::GlobalNetworkSet))
-        .await
-        .unwrap()
-        .revision;
-    let mut watch = store
-        .watch(&Query::all(Kind::GlobalNetworkSet), &from)
-        .await
-        .unwrap();
+    let query = Query::all(Kind::GlobalNetworkSet);
+    let mut from = store.list(&query).await.unwrap().revision;
     for name in ["resumed-1", "resumed-2", "resumed-3"] {
+        let mut watch = store.watch(&query, &from).await.unwrap();
         proxy.cut();
+        let ended = loop {
+            match tokio::time::timeout(PATIENCE, watch.next()).await.unwrap() {
+                Some(Ok(event)) => from = event.revision,
+                ended => break ended,
+            }
+        };
+        // A connection that is cut off may look like one that the server ended.
+        if let Some(Err(error)) = ended {
+            assert!(error.is_retryable(), "{error:?}");
+            assert!(watch.next().await.is_none());
+        }
         direct
             .create(resource(Kind::GlobalNetworkSet, "", name, &json!({})))
             .await
             .unwrap();
+        let mut watch = open(&store, &query, &from).await;
         let event = next(&mut watch, |change| *change != Change::Bookmark).await;
+        from = event.revision.clone();
         assert!(
             matches!(&event.change, Change::Put(resource) if resource.metadata().name == name),
             "{event:?}"
         );
     }
+}
+
+/// Watches, perhaps at a second try: that a connection was cut may not have got round yet.
+async fn open(store: &KubernetesStore, query: &Query, from: &Revision) -> Watch {
+    match store.watch(query, from).await {
+        Err(error) if error.is_retryable() => store.watch(query, from).await.unwrap(),
+        opened => opened.unwrap(),
+    }
+}
+
+/// Watches anew whenever the API server ends a watch in good order, as it does when the kind changes.
+async fn resuming(store: &KubernetesStore, query: &Query, from: &Revision) -> Watch {
+    let watch = store.watch(query, from).await.unwrap();
+    let state = (store.clone(), query.clone(), from.clone(), watch);
+    stream::unfold(state, async |(store, query, mut from, mut watch)| {
+        loop {
+            if let Some(event) = watch.next().await {
+                if let Ok(event) = &event {
+                    from = event.revision.clone();
+                }
+                return Some((event, (store, query, from, watch)));
+            }
+            watch = store.watch(&query, &from).await.unwrap();
+        }
+    })
+    .boxed()
 }
 
 #[tokio::test]
@@ -125,7 +160,7 @@ async fn a_missing_crd_has_no_objects_only_where_a_cluster_may_do_without_it() {
     let peers = Query::all(Kind::BgpPeer);
     let first = store;
     let from = first.list(&peers).await.unwrap().revision;
-    let mut watch = first.watch(&peers, &from).await.unwrap();
+    let mut watch = resuming(&first, &peers, &from).await;
     install_crds(&server, Group::V3);
     let store = KubernetesStore::connect(&config).await.unwrap();
     assert_eq!(store.group(), Group::V3);
@@ -146,4 +181,33 @@ async fn a_missing_crd_has_no_objects_only_where_a_cluster_may_do_without_it() {
         next_delete(&mut watch).await;
     }
     assert!(first.list(&peers).await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn parts_of_a_list_are_the_list() {
+    let store = store(Group::V3).await;
+    for kind in [Kind::NetworkPolicy, Kind::Profile, Kind::LiveMigration] {
+        let query = Query::all(kind);
+        let parts: Vec<_> = store.list_in_parts(&query).collect().await;
+        assert!(!parts.is_empty(), "{kind}");
+        let parts: Vec<_> = parts.into_iter().map(Result::unwrap).collect();
+        let revision = &parts[0].revision;
+        assert!(parts.iter().all(|part| part.revision == *revision));
+        let whole = store.list(&query).await.unwrap();
+        let names = |items: Vec<Resource>| {
+            let mut names: Vec<Key> = items.iter().map(Key::of).collect();
+            names.sort();
+            names
+        };
+        let parts = parts.into_iter().flat_map(|part| part.items).collect();
+        let (parts, whole) = (names(parts), names(whole.items));
+        // Other tests write meanwhile.
+        let of_all = |key: &&Key| {
+            key.name.starts_with("kns.default") || key.name.starts_with("projectcalico")
+        };
+        assert_eq!(
+            parts.iter().filter(of_all).collect::<Vec<_>>(),
+            whole.iter().filter(of_all).collect::<Vec<_>>()
+        );
+    }
 }
