@@ -1,8 +1,10 @@
-//! Follows one topic: reads all of it, watches, and reads all again when there is no other way to know what changed.
+//! Follows the objects of one source: reads all of them, watches, and reads all again when there is no other way to know
+//! what changed.
 //!
 //! # Invariants
 //! - A watch goes on from the last revision that it told. Only where that is no longer kept, or fails again and again,
 //!   or after a long silence, everything is read; what went meanwhile is then found by comparison.
+//! - Objects are told as the parts of a list come. What is gone is told at the end of a whole list, never of a part.
 //! - Nothing waits for a timer while the datastore answers, but for one case: that everything is gone is believed only
 //!   if a second list says the same.
 //! - What cannot be listed or watched stays as it was told.
@@ -16,11 +18,9 @@ use tortie_backoff::Retries;
 use tortie_store::Revision;
 
 use crate::counters::Counters;
-use crate::known::Known;
-use crate::mailbox::Mailbox;
-use crate::object::{Delta, Topic};
+use crate::keeper::Keeper;
 use crate::pace::Pace;
-use crate::source::{Change, Event, Events, Failure, Snapshot, Source};
+use crate::source::{Change, Events, Failure, Source};
 use crate::status::Status;
 
 /// How many failures at one revision, of which retries may not be the cure, lead to a reading of everything.
@@ -29,21 +29,21 @@ const MAX_FAILURES_AT_REVISION: u32 = 5;
 /// How many events that are there already are passed on together.
 const MAX_EVENTS_AT_ONCE: usize = 256;
 
-pub(crate) struct Cache {
-    /// Its number among the caches of the mailbox.
-    index: usize,
-    topic: Topic,
-    source: Box<dyn Source>,
-    mailbox: Arc<Mailbox>,
+/// Follows the objects of one source, and tells a keeper.
+pub struct Follower<V, K> {
+    /// For messages.
+    topic: String,
+    source: Arc<dyn Source<V>>,
+    keeper: K,
     counters: Arc<Counters>,
     pace: Pace,
-    known: Known,
     status: Status,
     retries: Retries,
     /// Since when the datastore cannot be reached.
     lost: Option<Instant>,
     /// Whether a topic that cannot be read counts as read.
     holds_up_nothing: bool,
+    period: Option<Duration>,
 }
 
 /// When everything is to be read again.
@@ -52,6 +52,8 @@ enum Next {
     Resync(Duration),
     /// At the next regular look.
     Poll,
+    /// Now, since it is time.
+    Due,
 }
 
 /// How a watch ended.
@@ -62,49 +64,70 @@ struct Ended {
     has_progressed: bool,
 }
 
-impl Cache {
-    pub(crate) fn new(
-        index: usize,
-        topic: Topic,
-        source: Box<dyn Source>,
-        mailbox: Arc<Mailbox>,
-        counters: Arc<Counters>,
-        pace: Pace,
-    ) -> Self {
+/// Whether a list counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// If it has an object that is known, or none is.
+    IfFamiliar,
+    /// In any case.
+    Always,
+}
+
+impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
+    /// A follower that has read nothing yet. The topic is for messages.
+    pub fn new(topic: String, source: Arc<dyn Source<V>>, keeper: K, pace: Pace) -> Self {
         Self {
-            index,
             topic,
             source,
-            mailbox,
-            counters,
-            known: Known::default(),
+            keeper,
+            counters: Arc::default(),
             status: Status::default(),
             retries: Retries::new(pace.retry),
             lost: None,
             holds_up_nothing: false,
+            period: None,
             pace,
         }
     }
 
-    /// Nothing depends on the topic: if it cannot be read, it counts as read.
-    pub(crate) fn hold_up_nothing(&mut self) {
-        self.holds_up_nothing = true;
+    /// Counts here what happens.
+    #[must_use]
+    pub fn counting(mut self, counters: Arc<Counters>) -> Self {
+        self.counters = counters;
+        self
     }
 
-    /// Follows the topic until the task is dropped.
-    pub(crate) async fn run(mut self) {
+    /// Nothing depends on the topic: if it cannot be read, it counts as read.
+    #[must_use]
+    pub fn holding_up_nothing(mut self) -> Self {
+        self.holds_up_nothing = true;
+        self
+    }
+
+    /// Reads everything so often although nothing is wrong.
+    #[must_use]
+    pub fn comparing_every(mut self, period: Option<Duration>) -> Self {
+        self.period = period;
+        self
+    }
+
+    /// Follows until the task is dropped.
+    pub async fn run(mut self) {
         loop {
-            let not_before = Instant::now() + self.pace.between_resyncs;
+            let start = Instant::now();
             let revision = self.read_all().await;
-            let pause = match self.follow(revision).await {
+            let due = self.period.map(|period| Instant::now() + period);
+            let pause = match self.follow(revision, due).await {
                 Next::Poll => self.pace.poll,
+                Next::Due => Duration::ZERO,
                 Next::Resync(pause) => {
                     if self.status == Status::InSync {
-                        self.post(Vec::new(), Status::ResyncInProgress);
+                        self.tell(Vec::new(), Status::ResyncInProgress).await;
                     }
                     pause
                 }
             };
+            let not_before = start + self.pace.between_resyncs;
             sleep_until(not_before.max(Instant::now() + pause)).await;
         }
     }
@@ -114,50 +137,84 @@ impl Cache {
         loop {
             self.counters.count_resync();
             match self.list().await {
-                Ok(snapshot) => {
-                    self.in_contact();
-                    let deltas = self.known.replace(snapshot.items);
-                    self.post(deltas, Status::InSync);
-                    return snapshot.revision;
-                }
-                Err(Failure::MissingKind) if self.known.is_empty() => {
-                    self.in_contact();
-                    self.post(Vec::new(), Status::InSync);
+                Ok(revision) => return revision,
+                Err(Failure::MissingKind) if self.keeper.is_empty() => {
+                    self.in_contact().await;
+                    self.keeper.begin_list();
+                    self.end_list().await;
                     sleep(self.pace.missing_kind).await;
                 }
                 Err(failure) => {
-                    self.failed("list", &failure);
+                    self.failed("list", &failure).await;
                     sleep(self.retries.failed()).await;
                 }
             }
         }
     }
 
-    /// Lists everything. A list that has nothing of all that is known may come from a server that does not know its own
+    /// Reads everything. A list that has nothing of all that is known may come from a server that does not know its own
     /// data yet: it counts only if a second one agrees.
-    async fn list(&mut self) -> Result<Snapshot, Failure> {
-        let snapshot = self.source.list().await?;
-        if !self.known.loses_all(&snapshot.items) {
-            return Ok(snapshot);
+    async fn list(&mut self) -> Result<Revision, Failure> {
+        if let Some(revision) = self.list_once(Trust::IfFamiliar).await? {
+            return Ok(revision);
         }
-        tracing::warn!(topic = %self.topic, "Nothing that was known is listed any more; asking again");
+        tracing::warn!(
+            topic = self.topic,
+            "Nothing that was known is listed any more; asking again"
+        );
         sleep(self.pace.second_list).await;
-        let second = self.source.list().await?;
-        if self.known.loses_all(&second.items) {
-            tracing::warn!(topic = %self.topic, "A second list agrees: all that was known is gone");
+        let revision = self.list_once(Trust::Always).await?;
+        Ok(revision.unwrap_or_default())
+    }
+
+    /// Reads everything, and tells it as it comes; nothing is told, and nothing given, as long as it cannot be trusted.
+    async fn list_once(&mut self, trust: Trust) -> Result<Option<Revision>, Failure> {
+        let source = Arc::clone(&self.source);
+        let mut parts = source.list();
+        let mut revision = Revision::default();
+        let mut held = Vec::new();
+        let mut is_familiar = self.keeper.is_empty();
+        let mut is_begun = false;
+        while let Some(part) = parts.next().await {
+            let part = part?;
+            revision = part.revision;
+            is_familiar |= part.items.iter().any(|item| self.keeper.has(&item.name));
+            held.extend(part.items.into_iter().map(Change::Set));
+            if is_familiar || trust == Trust::Always {
+                if !std::mem::replace(&mut is_begun, true) {
+                    self.keeper.begin_list();
+                }
+                let status = self.status.max(Status::ResyncInProgress);
+                self.tell(std::mem::take(&mut held), status).await;
+            }
         }
-        Ok(second)
+        if !is_begun {
+            return Ok(None);
+        }
+        if !is_familiar {
+            tracing::warn!(
+                topic = self.topic,
+                "A second list agrees: all that was known is gone"
+            );
+        }
+        self.in_contact().await;
+        self.end_list().await;
+        Ok(Some(revision))
     }
 
     /// Watches until everything must be read again.
-    async fn follow(&mut self, mut revision: Revision) -> Next {
+    async fn follow(&mut self, mut revision: Revision, due: Option<Instant>) -> Next {
         let mut failures = 0;
         loop {
             let opened = Instant::now();
             let ended = match self.source.watch(&revision).await {
                 Ok(events) => {
-                    self.in_contact();
-                    self.absorb(events, &mut revision).await
+                    self.in_contact().await;
+                    let absorbed = self.absorb(events, &mut revision);
+                    tokio::select! {
+                        ended = absorbed => ended,
+                        () = until(due) => return Next::Due,
+                    }
                 }
                 Err(failure) => Ended {
                     failure: Some(failure),
@@ -174,13 +231,13 @@ impl Cache {
                 None if is_sound => continue,
                 None => {}
                 Some(Failure::Gone) => {
-                    tracing::info!(topic = %self.topic, %revision, "Revision is no longer kept; reading everything");
+                    tracing::info!(topic = self.topic, %revision, "Revision is no longer kept; reading everything");
                     return Next::Resync(Duration::ZERO);
                 }
                 Some(Failure::NotWatchable) => return Next::Poll,
-                Some(Failure::MissingKind) if self.known.is_empty() => return Next::Poll,
+                Some(Failure::MissingKind) if self.keeper.is_empty() => return Next::Poll,
                 Some(failure) => {
-                    self.failed("watch", &failure);
+                    self.failed("watch", &failure).await;
                     failures += u32::from(!matches!(failure, Failure::Unreachable(_)));
                     if failures >= MAX_FAILURES_AT_REVISION || self.is_lost() {
                         return Next::Resync(self.retries.failed());
@@ -192,17 +249,18 @@ impl Cache {
     }
 
     /// Passes events on until there are no more; what is there already, together.
-    async fn absorb(&mut self, events: Events, revision: &mut Revision) -> Ended {
+    async fn absorb(&mut self, events: Events<V>, revision: &mut Revision) -> Ended {
         let mut has_progressed = false;
         let mut events = events.ready_chunks(MAX_EVENTS_AT_ONCE);
         while let Some(chunk) = events.next().await {
-            let mut deltas = Vec::new();
+            let mut changes = Vec::new();
             let mut failure = None;
+            let mut reached = None;
             for event in chunk {
                 match event {
                     Ok(event) => {
-                        deltas.extend(self.delta(event, revision));
-                        has_progressed = true;
+                        reached = Some(event.revision);
+                        changes.extend(event.change);
                     }
                     Err(error) => {
                         failure = Some(error);
@@ -210,8 +268,12 @@ impl Cache {
                     }
                 }
             }
-            if !deltas.is_empty() {
-                self.post(deltas, self.status);
+            if !changes.is_empty() {
+                self.tell(changes, self.status).await;
+            }
+            if let Some(reached) = reached {
+                *revision = reached;
+                has_progressed = true;
             }
             if failure.is_some() {
                 return Ended {
@@ -226,26 +288,27 @@ impl Cache {
         }
     }
 
-    fn delta(&mut self, event: Event, revision: &mut Revision) -> Option<Delta> {
-        *revision = event.revision;
-        match event.change {
-            Change::Set(item) => self.known.set(item),
-            Change::Remove(name) => self.known.remove(name),
-            Change::Nothing => None,
-        }
-    }
-
-    fn post(&mut self, deltas: Vec<Delta>, status: Status) {
+    async fn tell(&mut self, changes: Vec<Change<V>>, status: Status) {
         self.status = status;
-        self.counters.count_updates(deltas.len());
-        self.mailbox.post(self.index, self.topic, deltas, status);
+        let told = self.keeper.take(changes, status).await;
+        self.counters.count_updates(told);
     }
 
-    fn in_contact(&mut self) {
-        self.mailbox.post_refusal(self.index, None);
+    async fn end_list(&mut self) {
+        self.status = Status::InSync;
+        let told = self.keeper.end_list().await;
+        self.counters.count_updates(told);
+    }
+
+    async fn in_contact(&mut self) {
+        self.keeper.in_contact().await;
         if let Some(since) = self.lost.take() {
-            let (topic, after) = (self.topic, since.elapsed());
-            tracing::info!(%topic, ?after, "The datastore can be followed again");
+            let after = since.elapsed();
+            tracing::info!(
+                topic = self.topic,
+                ?after,
+                "The datastore can be followed again"
+            );
         }
     }
 
@@ -255,31 +318,44 @@ impl Cache {
     }
 
     /// Notes a failure. What was told stays as it is; only the status changes, if this goes on for long.
-    fn failed(&mut self, verb: &'static str, failure: &Failure) {
+    async fn failed(&mut self, verb: &'static str, failure: &Failure) {
         self.counters.count_error();
-        let topic = self.topic;
-        let error = failure as &dyn std::error::Error;
-        if self.lost.is_none() {
-            tracing::warn!(%topic, verb, error, "The datastore cannot be followed; will retry");
-        } else {
-            tracing::debug!(%topic, verb, error, "The datastore still cannot be followed");
-        }
+        self.log(verb, failure);
+        self.lost.get_or_insert_with(Instant::now);
         // A datastore that is away tells nothing, and what it told stays right. One that answers, but not this, may have
         // changes that nobody hears of.
         let is_refused = !matches!(failure, Failure::Unreachable(_));
         if is_refused && self.holds_up_nothing {
-            self.lost.get_or_insert_with(Instant::now);
-            self.post(Vec::new(), Status::InSync);
+            self.tell(Vec::new(), Status::InSync).await;
             return;
         }
-        if is_refused {
-            let refusal = format!("{topic}: {verb}: {}", chain(error));
-            self.mailbox.post_refusal(self.index, Some(refusal));
-        }
-        self.lost.get_or_insert_with(Instant::now);
+        let refusal = is_refused.then(|| format!("{}: {verb}: {}", self.topic, chain(failure)));
+        self.keeper.lose_contact(refusal).await;
         if self.is_lost() && self.status != Status::WaitForDatastore {
-            self.post(Vec::new(), Status::WaitForDatastore);
+            self.tell(Vec::new(), Status::WaitForDatastore).await;
         }
+    }
+
+    fn log(&self, verb: &'static str, failure: &Failure) {
+        let (topic, error) = (&self.topic, failure as &dyn std::error::Error);
+        if self.lost.is_none() {
+            tracing::warn!(
+                topic,
+                verb,
+                error,
+                "The datastore cannot be followed; will retry"
+            );
+        } else {
+            tracing::debug!(topic, verb, error, "The datastore still cannot be followed");
+        }
+    }
+}
+
+/// Waits until something is due; for ever if nothing is.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -303,29 +379,44 @@ mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
-    use futures::stream;
+    use futures::stream::{self, BoxStream};
 
     use super::*;
+    use crate::mailbox::{Mailbox, Slot};
     use crate::object::{Item, Name, State};
+    use crate::source::Part;
 
-    /// Gives these lists, one after the other, and nothing else.
-    struct Lists(Mutex<VecDeque<&'static [&'static str]>>);
+    /// Lists, one after the other, in parts. One that is not whole ends with a failure.
+    type Listing = (&'static [&'static [&'static str]], Whole);
+
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Whole {
+        Yes,
+        No,
+    }
+
+    /// Gives these lists, and nothing else.
+    struct Lists(Mutex<VecDeque<Listing>>);
 
     #[async_trait]
-    impl Source for Lists {
-        async fn list(&self) -> Result<Snapshot, Failure> {
-            let names = self.0.lock().unwrap().pop_front().unwrap();
+    impl Source<()> for Lists {
+        fn list(&self) -> BoxStream<'_, Result<Part<()>, Failure>> {
+            let (parts, whole) = self.0.lock().unwrap().pop_front().unwrap();
             let item = |name: &&str| Item {
                 version: "1".into(),
                 ..Item::unreadable(Name::new("", name), String::new(), None)
             };
-            Ok(Snapshot {
-                items: names.iter().map(item).collect(),
-                revision: Revision::default(),
-            })
+            let parts = parts.iter().map(move |names| {
+                Ok(Part {
+                    items: names.iter().map(item).collect(),
+                    revision: Revision::default(),
+                })
+            });
+            let failure = (whole == Whole::No).then(|| Err(Failure::Gone));
+            stream::iter(parts.chain(failure)).boxed()
         }
 
-        async fn watch(&self, _: &Revision) -> Result<Events, Failure> {
+        async fn watch(&self, _: &Revision) -> Result<Events<()>, Failure> {
             if self.0.lock().unwrap().is_empty() {
                 return Ok(stream::pending().boxed());
             }
@@ -333,40 +424,73 @@ mod tests {
         }
     }
 
-    /// Follows these lists, and gives the names that were told to be gone.
-    async fn gone(lists: &[&'static [&'static str]]) -> Vec<String> {
+    /// What was told of names, in order: `+a` for there, `-a` for gone. And whether all was in sync at the end.
+    async fn told(lists: &[Listing]) -> (Vec<String>, bool) {
         let mailbox = Arc::new(Mailbox::new(1, None));
-        let source = Box::new(Lists(Mutex::new(lists.iter().copied().collect())));
-        let (post, counters) = (Arc::clone(&mailbox), Arc::new(Counters::default()));
-        let pace = Pace::default();
-        let cache = Cache::new(0, Topic::Service, source, post, counters, pace);
-        let task = tokio::spawn(cache.run());
-        let mut gone = Vec::new();
+        let source = Arc::new(Lists(Mutex::new(lists.iter().copied().collect())));
+        let slot = Slot::new(Arc::clone(&mailbox), 0);
+        let follower = Follower::new("Test".to_owned(), source, slot, Pace::default());
+        let task = tokio::spawn(follower.run());
+        let mut told = Vec::new();
+        let mut status = Status::default();
         // Time stands still but for waits: after so long, nothing more happens.
         let end = sleep(Duration::from_mins(1));
         tokio::pin!(end);
         loop {
             tokio::select! {
                 taken = mailbox.receive() => {
-                    let objects = taken.objects.into_iter();
-                    let absent = objects.filter(|taking| matches!(taking.state, State::Absent));
-                    gone.extend(absent.map(|taking| taking.name.name().to_owned()));
+                    status = taken.status;
+                    told.extend(taken.objects.into_iter().map(|taking| {
+                        let sign = if matches!(taking.state, State::Absent) { '-' } else { '+' };
+                        format!("{sign}{}", taking.name.name())
+                    }));
                 }
                 () = &mut end => break,
             }
         }
         task.abort();
+        (told, status == Status::InSync)
+    }
+
+    /// Follows these lists, and gives the names that were told to be gone.
+    async fn gone(lists: &[&'static [&'static [&'static str]]]) -> Vec<String> {
+        let lists: Vec<_> = lists.iter().map(|parts| (*parts, Whole::Yes)).collect();
+        let (told, is_in_sync) = told(&lists).await;
+        assert!(is_in_sync);
+        let gone = told.iter().filter_map(|told| told.strip_prefix('-'));
+        let mut gone: Vec<String> = gone.map(ToOwned::to_owned).collect();
         gone.sort();
         gone
     }
 
     #[tokio::test(start_paused = true)]
     async fn that_everything_is_gone_is_believed_only_if_a_second_list_agrees() {
-        let both: &[&str] = &["a", "b"];
-        assert_eq!(gone(&[both, &[], both]).await, [""; 0]);
-        assert_eq!(gone(&[both, &[], &["b"]]).await, ["a"]);
-        assert_eq!(gone(&[both, &["c"], both]).await, [""; 0]);
-        assert_eq!(gone(&[both, &[], &[]]).await, ["a", "b"]);
-        assert_eq!(gone(&[both, &["a"]]).await, ["b"]);
+        let both: &[&[&str]] = &[&["a", "b"]];
+        let parts: &[&[&str]] = &[&["a"], &["b"]];
+        for both in [both, parts] {
+            assert_eq!(gone(&[both, &[&[]], both]).await, [""; 0]);
+            assert_eq!(gone(&[both, &[&[]], &[&["b"]]]).await, ["a"]);
+            assert_eq!(gone(&[both, &[&["c"]], both]).await, [""; 0]);
+            assert_eq!(gone(&[both, &[&["c"], &["d"]], both]).await, [""; 0]);
+            assert_eq!(gone(&[both, &[&["c"], &["b"]]]).await, ["a"]);
+            assert_eq!(gone(&[both, &[&[]], &[&[]]]).await, ["a", "b"]);
+            assert_eq!(gone(&[both, &[&["a"]]]).await, ["b"]);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn parts_are_told_as_they_come_and_half_a_list_removes_nothing() {
+        let half: Listing = (&[&["a"]], Whole::No);
+        let whole: Listing = (&[&["a"], &["b"]], Whole::Yes);
+        let (told_of_half, is_in_sync) = told(&[half, half, whole]).await;
+        assert_eq!(
+            (told_of_half, is_in_sync),
+            (vec!["+a".to_owned(), "+b".to_owned()], true)
+        );
+        let (after, is_in_sync) = told(&[whole, half, half, whole]).await;
+        assert_eq!(
+            (after, is_in_sync),
+            (vec!["+a".to_owned(), "+b".to_owned()], true)
+        );
     }
 }

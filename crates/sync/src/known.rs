@@ -15,42 +15,36 @@ pub(crate) struct Known {
 #[derive(Debug)]
 struct Seen {
     version: Box<str>,
-    /// The last reading that it was found in, or that was over when it came.
+    /// The last reading that it was found in, or that was over or under way when it came.
     reading: u64,
 }
 
 impl Known {
-    /// These are all there are: gives what changed, and then what is gone.
-    pub(crate) fn replace(&mut self, items: Vec<Item>) -> Vec<Delta> {
+    /// All there are begin to be told.
+    pub(crate) fn begin(&mut self) {
         self.reading += 1;
-        self.objects
-            .reserve(items.len().saturating_sub(self.objects.len()));
-        let mut deltas: Vec<Delta> = items
-            .into_iter()
-            .filter_map(|item| self.set(item))
-            .collect();
+    }
+
+    /// All there are have been told: gives what is gone.
+    pub(crate) fn end<V>(&mut self) -> Vec<Delta<V>> {
         let gone = self
             .objects
             .extract_if(|_, seen| seen.reading != self.reading);
-        deltas.extend(gone.map(|(name, _)| removal(name)));
-        deltas
+        gone.map(|(name, _)| removal(name)).collect()
     }
 
-    /// Whether there are objects, as far as was told.
+    /// Whether there are no objects, as far as was told.
     pub(crate) fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
-    /// Whether there are objects, and none of them is among these.
-    pub(crate) fn loses_all(&self, items: &[Item]) -> bool {
-        !self.is_empty()
-            && !items
-                .iter()
-                .any(|item| self.objects.contains_key(&item.name))
+    /// Whether there is an object of this name, as far as was told.
+    pub(crate) fn has(&self, name: &Name) -> bool {
+        self.objects.contains_key(name)
     }
 
     /// There is this object; nothing to tell if that is known.
-    pub(crate) fn set(&mut self, item: Item) -> Option<Delta> {
+    pub(crate) fn set<V>(&mut self, item: Item<V>) -> Option<Delta<V>> {
         let Item {
             name,
             version,
@@ -77,12 +71,12 @@ impl Known {
     }
 
     /// This object is gone; nothing to tell if it never was there.
-    pub(crate) fn remove(&mut self, name: Name) -> Option<Delta> {
+    pub(crate) fn remove<V>(&mut self, name: Name) -> Option<Delta<V>> {
         self.objects.remove(&name).map(|_| removal(name))
     }
 }
 
-fn removal(name: Name) -> Delta {
+fn removal<V>(name: Name) -> Delta<V> {
     Delta {
         name,
         is_new: false,
@@ -94,7 +88,7 @@ fn removal(name: Name) -> Delta {
 mod tests {
     use super::*;
 
-    fn item(name: &str, version: &str) -> Item {
+    fn item(name: &str, version: &str) -> Item<()> {
         Item {
             version: version.into(),
             ..Item::unreadable(Name::new("ns", name), String::new(), None)
@@ -102,7 +96,7 @@ mod tests {
     }
 
     /// `+a` for a new object, `=a` for a changed one, `-a` for one that is gone.
-    fn told(deltas: impl IntoIterator<Item = Delta>) -> Vec<String> {
+    fn told(deltas: impl IntoIterator<Item = Delta<()>>) -> Vec<String> {
         let mut told: Vec<String> = deltas
             .into_iter()
             .map(|delta| {
@@ -119,14 +113,24 @@ mod tests {
         told
     }
 
+    fn replace(known: &mut Known, items: Vec<Item<()>>) -> Vec<Delta<()>> {
+        known.begin();
+        let mut deltas: Vec<_> = items
+            .into_iter()
+            .filter_map(|item| known.set(item))
+            .collect();
+        deltas.extend(known.end());
+        deltas
+    }
+
     #[test]
     fn only_what_differs_from_the_reading_before_is_told() {
         let mut known = Known::default();
         let first = vec![item("a", "1"), item("b", "1"), item("c", "1")];
-        assert_eq!(told(known.replace(first)), ["+a", "+b", "+c"]);
+        assert_eq!(told(replace(&mut known, first)), ["+a", "+b", "+c"]);
         let second = vec![item("a", "1"), item("b", "2"), item("d", "1")];
-        assert_eq!(told(known.replace(second)), ["+d", "-c", "=b"]);
-        assert_eq!(told(known.replace(Vec::new())), ["-a", "-b", "-d"]);
+        assert_eq!(told(replace(&mut known, second)), ["+d", "-c", "=b"]);
+        assert_eq!(told(replace(&mut known, Vec::new())), ["-a", "-b", "-d"]);
     }
 
     #[test]
@@ -135,19 +139,29 @@ mod tests {
         assert_eq!(told(known.set(item("a", "1"))), ["+a"]);
         assert_eq!(told(known.set(item("a", "1"))), [""; 0]);
         assert_eq!(told(known.set(item("a", "2"))), ["=a"]);
-        assert_eq!(told(known.remove(Name::new("ns", "a"))), ["-a"]);
-        assert_eq!(told(known.remove(Name::new("ns", "a"))), [""; 0]);
+        assert_eq!(told(known.remove::<()>(Name::new("ns", "a"))), ["-a"]);
+        assert_eq!(told(known.remove::<()>(Name::new("ns", "a"))), [""; 0]);
         assert_eq!(told(known.set(item("a", "2"))), ["+a"]);
     }
 
     #[test]
     fn what_came_after_a_reading_is_not_gone_at_the_next_if_that_has_it() {
         let mut known = Known::default();
-        known.replace(vec![item("a", "1")]);
+        replace(&mut known, vec![item("a", "1")]);
         known.set(item("b", "2"));
         assert_eq!(
-            told(known.replace(vec![item("a", "1"), item("b", "2")])),
+            told(replace(&mut known, vec![item("a", "1"), item("b", "2")])),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn a_reading_that_was_broken_off_takes_nothing_away() {
+        let mut known = Known::default();
+        let both = || vec![item("a", "1"), item("b", "1")];
+        replace(&mut known, both());
+        known.begin();
+        assert_eq!(told(known.set(item("a", "2"))), ["=a"]);
+        assert_eq!(told(replace(&mut known, both())), ["=a"]);
     }
 }

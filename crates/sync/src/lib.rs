@@ -1,9 +1,9 @@
 //! Follows a datastore: first all there is, then every change, with a status that says when the first is done.
 //!
 //! ```text
-//! Store, per kind ──list, then watch──▶ cache: name → revision ──what is new──┐
-//! Store, per kind ──list, then watch──▶ cache: name → revision ──what is new──┼──▶ mailbox ──▶ Batch: updates, status
-//! Services, slices ─list, then watch──▶ cache: name → revision ──what is new──┘  latest per object
+//! Store, per kind ──list, then watch──▶ follower ──▶ slot: name → revision ──what is new──┐
+//! Store, per kind ──list, then watch──▶ follower ──▶ slot: name → revision ──what is new──┼──▶ mailbox ──▶ Batch
+//! Services, slices ─list, then watch──▶ follower ──▶ slot: name → revision ──what is new──┘  latest per object
 //! ```
 //!
 //! # Invariants
@@ -14,19 +14,28 @@
 //! - A batch has the status that holds after its updates.
 //! - Losing the datastore removes nothing.
 
-mod cache;
 mod counters;
+mod follower;
+mod keeper;
 mod known;
 mod mailbox;
 mod object;
 mod pace;
 mod remarks;
+mod resumed;
 mod source;
 mod status;
 mod syncer;
 
 pub use counters::Counters;
+pub use follower::Follower;
+pub use keeper::Keeper;
+pub use mailbox::Wake;
+pub use object::{Item, Name, State};
 pub use pace::Pace;
 pub use remarks::Remark;
+pub use resumed::watch_resumed;
+pub use source::store::StoreSource;
+pub use source::{Change, Event, Events, Failure, Part, Source};
 pub use status::Status;
-pub use syncer::{Batch, Config, Consequence, Problem, Syncer, Wake};
+pub use syncer::{Batch, Config, Consequence, Problem, Syncer};

@@ -1,21 +1,27 @@
-//! Where all caches leave what is new, and the consumer takes all of it at once.
+//! Where all followers leave what is new, and the consumer takes all of it at once.
 //!
 //! One state per object waits, the newest. An object that came and went before the consumer heard of it does not wait at
 //! all, so that what waits is bounded by the objects there are and those that the consumer knows.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use tokio::sync::Notify;
 
-use crate::object::{Delta, Name, State, Topic};
+use crate::keeper::Keeper;
+use crate::known::Known;
+use crate::object::{Delta, Name, State};
+use crate::source::Change;
 use crate::status::Status;
-use crate::syncer::Wake;
 
-pub(crate) struct Mailbox {
-    waiting: Mutex<Waiting>,
+/// Called when something begins to wait for the consumer. It must not block.
+pub type Wake = Arc<dyn Fn() + Send + Sync>;
+
+pub(crate) struct Mailbox<V> {
+    waiting: Mutex<Waiting<V>>,
     filled: Condvar,
     notify: Notify,
     wake: Option<Wake>,
@@ -23,56 +29,65 @@ pub(crate) struct Mailbox {
 
 /// Everything that waited, in the order in which the objects first changed.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct Taken<V> {
     pub(crate) status: Status,
-    /// What keeps caches from reading their topics, although the datastore answers.
+    /// What keeps followers from reading, although the datastore answers.
     pub(crate) refusals: Vec<String>,
-    pub(crate) objects: Vec<Taking>,
+    pub(crate) objects: Vec<Taking<V>>,
 }
 
 /// One object of them.
 #[derive(Debug)]
-pub(crate) struct Taking {
-    pub(crate) topic: Topic,
+pub(crate) struct Taking<V> {
+    /// The number of the follower.
+    pub(crate) topic: usize,
     pub(crate) name: Name,
     /// Whether the consumer was told before that it exists.
     pub(crate) is_told: bool,
-    pub(crate) state: State,
+    pub(crate) state: State<V>,
 }
 
-struct Waiting {
-    objects: HashMap<(Topic, Name), Newest>,
+/// The place of one follower in a mailbox.
+pub(crate) struct Slot<V> {
+    mailbox: Arc<Mailbox<V>>,
+    /// Its number among the followers.
+    topic: usize,
+    known: Known,
+}
+
+struct Waiting<V> {
+    objects: HashMap<(usize, Name), Newest<V>>,
     /// Counts the objects that waited.
     arrivals: u64,
-    /// The status of each cache.
+    /// The status of each follower.
     statuses: Vec<Status>,
     /// The status that the consumer was told last.
     told: Status,
-    /// What keeps each cache from reading its topic.
+    /// What keeps each follower from reading.
     refusals: Vec<Option<String>>,
     /// Whether the consumer knows them.
     are_refusals_told: bool,
 }
 
-struct Newest {
+struct Newest<V> {
     arrival: u64,
     /// Whether the consumer has been told that it exists.
     is_told: bool,
-    state: State,
+    state: State<V>,
 }
 
 // === impl Mailbox ===
 
-impl Mailbox {
-    /// A mailbox for so many caches, none of which is in sync.
-    pub(crate) fn new(caches: usize, wake: Option<Wake>) -> Self {
+impl<V> Mailbox<V> {
+    /// A mailbox for so many followers, none of which is in sync.
+    pub(crate) fn new(followers: usize, wake: Option<Wake>) -> Self {
         Self {
             waiting: Mutex::new(Waiting {
                 objects: HashMap::new(),
                 arrivals: 0,
-                statuses: vec![Status::default(); caches],
+                statuses: vec![Status::default(); followers],
                 told: Status::default(),
-                refusals: vec![None; caches],
+                refusals: vec![None; followers],
                 are_refusals_told: true,
             }),
             filled: Condvar::new(),
@@ -81,23 +96,23 @@ impl Mailbox {
         }
     }
 
-    /// Leaves what a cache has learnt of its topic, and the status that it has afterwards.
-    pub(crate) fn post(&self, cache: usize, topic: Topic, deltas: Vec<Delta>, status: Status) {
+    /// Leaves what a follower has learnt, and the status that it has afterwards.
+    pub(crate) fn post(&self, topic: usize, deltas: Vec<Delta<V>>, status: Status) {
         self.fill(|waiting| {
             waiting.objects.reserve(deltas.len());
             for delta in deltas {
                 waiting.add(topic, delta);
             }
-            if let Some(part) = waiting.statuses.get_mut(cache) {
+            if let Some(part) = waiting.statuses.get_mut(topic) {
                 *part = status;
             }
         });
     }
 
-    /// Leaves what keeps a cache from reading its topic; nothing once it can.
-    pub(crate) fn post_refusal(&self, cache: usize, refusal: Option<String>) {
+    /// Leaves what keeps a follower from reading; nothing once it can.
+    pub(crate) fn post_refusal(&self, topic: usize, refusal: Option<String>) {
         self.fill(|waiting| {
-            if let Some(known) = waiting.refusals.get_mut(cache)
+            if let Some(known) = waiting.refusals.get_mut(topic)
                 && *known != refusal
             {
                 *known = refusal;
@@ -107,7 +122,7 @@ impl Mailbox {
     }
 
     /// Changes what waits, and wakes the consumer if there was nothing before.
-    fn fill(&self, change: impl FnOnce(&mut Waiting)) {
+    fn fill(&self, change: impl FnOnce(&mut Waiting<V>)) {
         let mut waiting = self.lock();
         let was_empty = waiting.is_empty();
         change(&mut waiting);
@@ -123,12 +138,12 @@ impl Mailbox {
     }
 
     /// Takes all that waits; nothing if nothing does.
-    pub(crate) fn take(&self) -> Option<Taken> {
+    pub(crate) fn take(&self) -> Option<Taken<V>> {
         self.lock().take()
     }
 
     /// Waits until there is something, and takes it.
-    pub(crate) async fn receive(&self) -> Taken {
+    pub(crate) async fn receive(&self) -> Taken<V> {
         loop {
             if let Some(taken) = self.take() {
                 return taken;
@@ -138,7 +153,7 @@ impl Mailbox {
     }
 
     /// Like [`Mailbox::receive`], on a thread that may block, and only for so long.
-    pub(crate) fn receive_timeout(&self, timeout: Duration) -> Option<Taken> {
+    pub(crate) fn receive_timeout(&self, timeout: Duration) -> Option<Taken<V>> {
         let start = Instant::now();
         let mut waiting = self.lock();
         loop {
@@ -151,14 +166,72 @@ impl Mailbox {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Waiting<V>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Slot ===
+
+impl<V> Slot<V> {
+    pub(crate) fn new(mailbox: Arc<Mailbox<V>>, topic: usize) -> Self {
+        Self {
+            mailbox,
+            topic,
+            known: Known::default(),
+        }
+    }
+
+    fn post(&self, deltas: Vec<Delta<V>>, status: Status) -> usize {
+        let count = deltas.len();
+        self.mailbox.post(self.topic, deltas, status);
+        count
+    }
+}
+
+#[async_trait]
+impl<V: Send + 'static> Keeper<V> for Slot<V> {
+    fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    fn has(&self, name: &Name) -> bool {
+        self.known.has(name)
+    }
+
+    async fn take(&mut self, changes: Vec<Change<V>>, status: Status) -> usize {
+        let known = &mut self.known;
+        let deltas = changes.into_iter().filter_map(|change| match change {
+            Change::Set(item) => known.set(item),
+            Change::Remove(name) => known.remove(name),
+        });
+        let deltas = deltas.collect();
+        self.post(deltas, status)
+    }
+
+    fn begin_list(&mut self) {
+        self.known.begin();
+    }
+
+    async fn end_list(&mut self) -> usize {
+        let gone = self.known.end();
+        self.post(gone, Status::InSync)
+    }
+
+    async fn in_contact(&mut self) {
+        self.mailbox.post_refusal(self.topic, None);
+    }
+
+    async fn lose_contact(&mut self, refusal: Option<String>) {
+        if refusal.is_some() {
+            self.mailbox.post_refusal(self.topic, refusal);
+        }
     }
 }
 
 // === impl Waiting ===
 
-impl Waiting {
+impl<V> Waiting<V> {
     fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.status() == self.told && self.are_refusals_told
     }
@@ -167,7 +240,7 @@ impl Waiting {
         Status::merged(&self.statuses)
     }
 
-    fn add(&mut self, topic: Topic, delta: Delta) {
+    fn add(&mut self, topic: usize, delta: Delta<V>) {
         let Delta {
             name,
             is_new,
@@ -189,7 +262,7 @@ impl Waiting {
         }
     }
 
-    fn take(&mut self) -> Option<Taken> {
+    fn take(&mut self) -> Option<Taken<V>> {
         if self.is_empty() {
             return None;
         }
@@ -213,13 +286,12 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
     use Status::{InSync, ResyncInProgress};
 
-    fn delta(name: &str, is_new: bool, state: State) -> Delta {
+    fn delta(name: &str, is_new: bool, state: State<()>) -> Delta<()> {
         let name = Name::new("", name);
         Delta {
             name,
@@ -228,16 +300,16 @@ mod tests {
         }
     }
 
-    fn put(name: &str, is_new: bool, content: &str) -> Delta {
+    fn put(name: &str, is_new: bool, content: &str) -> Delta<()> {
         delta(name, is_new, State::Unreadable(content.to_owned(), None))
     }
 
-    fn post(mailbox: &Mailbox, deltas: Vec<Delta>) {
-        mailbox.post(0, Topic::Service, deltas, InSync);
+    fn post(mailbox: &Mailbox<()>, deltas: Vec<Delta<()>>) {
+        mailbox.post(0, deltas, InSync);
     }
 
     #[track_caller]
-    fn check(mailbox: &Mailbox, status: Status, expected: &[(&str, &str)]) {
+    fn check(mailbox: &Mailbox<()>, status: Status, expected: &[(&str, &str)]) {
         let taken = mailbox.take().unwrap();
         assert_eq!(taken.status, status);
         let objects: Vec<_> = taken

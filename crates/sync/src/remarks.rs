@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::object::{Name, Topic};
+use crate::object::Name;
+use crate::syncer::Topic;
 
 /// What people should know of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

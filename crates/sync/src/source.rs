@@ -1,4 +1,4 @@
-//! Where the objects of one topic come from.
+//! Where objects come from.
 
 pub(crate) mod kubernetes;
 pub(crate) mod store;
@@ -9,43 +9,49 @@ use tortie_store::Revision;
 
 use crate::object::{Item, Name};
 
-/// Lists and watches the objects of one topic.
+/// Lists and watches objects.
 #[async_trait]
-pub(crate) trait Source: Send + Sync {
-    /// Reads all objects.
-    async fn list(&self) -> Result<Snapshot, Failure>;
+pub trait Source<V>: Send + Sync {
+    /// Reads all objects, in one part or more. After a failure, what came before may be only a part.
+    fn list(&self) -> BoxStream<'_, Result<Part<V>, Failure>>;
 
-    /// Follows the changes after a revision that a list or an event gave.
-    async fn watch(&self, from: &Revision) -> Result<Events, Failure>;
+    /// Follows the changes after a revision that a list or an event gave, over one connection.
+    async fn watch(&self, from: &Revision) -> Result<Events<V>, Failure>;
 }
 
-/// All objects, as of one revision.
+/// Some of the objects.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
-    pub(crate) items: Vec<Item>,
-    pub(crate) revision: Revision,
+pub struct Part<V> {
+    /// The objects.
+    pub items: Vec<Item<V>>,
+    /// The revision that all parts show.
+    pub revision: Revision,
 }
 
-pub(crate) type Events = BoxStream<'static, Result<Event, Failure>>;
+/// Changes, until the connection ends.
+pub type Events<V> = BoxStream<'static, Result<Event<V>, Failure>>;
 
 /// A change, and the revision to go on from after it.
 #[derive(Debug)]
-pub(crate) struct Event {
-    pub(crate) revision: Revision,
-    pub(crate) change: Change,
+pub struct Event<V> {
+    /// The revision.
+    pub revision: Revision,
+    /// The change; nothing if only the revision is news.
+    pub change: Option<Change<V>>,
 }
 
+/// What is new of an object.
 #[derive(Debug)]
-pub(crate) enum Change {
-    Set(Item),
+pub enum Change<V> {
+    /// It is there.
+    Set(Item<V>),
+    /// It is gone.
     Remove(Name),
-    /// Only the revision is news.
-    Nothing,
 }
 
 /// Why objects could not be listed or watched, by what is to be done about it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// Read everything again.
     #[error("the revision is no longer kept")]
     Gone,

@@ -1,7 +1,7 @@
 //! How much of the datastore has been told.
 
 /// How much of the datastore has been told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// Nothing yet, or there has been no contact for long.
     #[default]

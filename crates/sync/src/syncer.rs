@@ -8,15 +8,16 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tortie_api::without_effect::{self, without_effect};
-use tortie_api::{Kind, Path, Problems};
+use tortie_api::{Kind, Path, Problems, Resource};
 use tortie_engine::Update;
 use tortie_engine::convert::{Converted, Converter, Fidelity, ObjectProblem};
-use tortie_store::{Key, Store};
+use tortie_engine::input::ObjectName;
+use tortie_store::{Key, Query, Store};
 
-use crate::cache::Cache;
 use crate::counters::Counters;
-use crate::mailbox::{Mailbox, Taken, Taking};
-use crate::object::{Name, State, Topic};
+use crate::follower::Follower;
+use crate::mailbox::{Mailbox, Slot, Taken, Taking, Wake};
+use crate::object::{Name, State};
 use crate::pace::Pace;
 use crate::remarks::{Remark, Remarks};
 use crate::source::Source;
@@ -49,9 +50,6 @@ const AGENT_KINDS: [Kind; 19] = [
 
 /// The kinds that a node's agent only tells people about.
 const TOLD_KINDS: [Kind; 1] = [Kind::BgpFilter];
-
-/// Called when something begins to wait for the consumer. It must not block.
-pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// What to follow, and how.
 #[derive(Clone)]
@@ -110,9 +108,27 @@ pub enum Consequence {
     Missing,
 }
 
+/// What is listed and watched as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Topic {
+    Kind(Kind),
+    Service,
+    EndpointSlice,
+}
+
+/// An object that can be read.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Resource(Resource),
+    /// Of an object that has no resource.
+    Update(Box<Update>),
+}
+
 /// Follows a datastore until it is dropped.
 pub struct Syncer {
-    mailbox: Arc<Mailbox>,
+    /// By the numbers of their followers.
+    topics: Vec<Topic>,
+    mailbox: Arc<Mailbox<Input>>,
     counters: Arc<Counters>,
     converter: Converter,
     /// Objects of which the consumer knows no version that could be read.
@@ -120,7 +136,7 @@ pub struct Syncer {
     invalid: Remarks,
     without_effect: Remarks,
     /// Dropped with the rest, which ends them.
-    _caches: JoinSet<()>,
+    _followers: JoinSet<()>,
 }
 
 // === impl Config ===
@@ -137,17 +153,17 @@ impl Config {
         }
     }
 
-    fn sources(&self, store: &Arc<dyn Store>) -> Vec<(Topic, Box<dyn Source>)> {
-        let mut sources: Vec<(Topic, Box<dyn Source>)> = Vec::new();
+    fn sources(&self, store: &Arc<dyn Store>) -> Vec<(Topic, Arc<dyn Source<Input>>)> {
+        let mut sources: Vec<(Topic, Arc<dyn Source<Input>>)> = Vec::new();
         for kind in self.kinds.iter().chain(&self.optional_kinds) {
-            let source = StoreSource::new(Arc::clone(store), *kind);
-            sources.push((Topic::Kind(*kind), Box::new(source)));
+            let source = StoreSource::new(Arc::clone(store), Query::all(*kind));
+            sources.push((Topic::Kind(*kind), Arc::new(source)));
         }
         if let Some(cluster) = &self.cluster {
             let services = KubernetesSource::services(cluster);
-            sources.push((Topic::Service, Box::new(services)));
+            sources.push((Topic::Service, Arc::new(services)));
             let slices = KubernetesSource::endpoint_slices(cluster);
-            sources.push((Topic::EndpointSlice, Box::new(slices)));
+            sources.push((Topic::EndpointSlice, Arc::new(slices)));
         }
         sources
     }
@@ -173,24 +189,28 @@ impl Syncer {
         let sources = config.sources(store);
         let mailbox = Arc::new(Mailbox::new(sources.len(), config.wake.clone()));
         let counters = Arc::new(Counters::default());
-        let mut caches = JoinSet::new();
+        let mut followers = JoinSet::new();
+        let mut topics = Vec::new();
         for (index, (topic, source)) in sources.into_iter().enumerate() {
-            let (mailbox, counters) = (Arc::clone(&mailbox), Arc::clone(&counters));
+            let slot = Slot::new(Arc::clone(&mailbox), index);
             let pace = config.pace.clone();
-            let mut cache = Cache::new(index, topic, source, mailbox, counters, pace);
+            let mut follower = Follower::new(topic.to_string(), source, slot, pace)
+                .counting(Arc::clone(&counters));
             if matches!(topic, Topic::Kind(kind) if config.optional_kinds.contains(&kind)) {
-                cache.hold_up_nothing();
+                follower = follower.holding_up_nothing();
             }
-            caches.spawn_on(cache.run(), runtime);
+            topics.push(topic);
+            followers.spawn_on(follower.run(), runtime);
         }
         Self {
+            topics,
             mailbox,
             counters,
             converter: Converter::new(),
             poor: HashMap::new(),
             invalid: Remarks::default(),
             without_effect: Remarks::default(),
-            _caches: caches,
+            _followers: followers,
         }
     }
 
@@ -217,7 +237,7 @@ impl Syncer {
         &self.counters
     }
 
-    fn convert(&mut self, taken: Taken) -> Batch {
+    fn convert(&mut self, taken: Taken<Input>) -> Batch {
         let mut batch = Batch {
             status: taken.status,
             updates: Vec::with_capacity(taken.objects.len()),
@@ -234,10 +254,13 @@ impl Syncer {
                 is_told,
                 state,
             } = object;
-            let key = (topic, name);
+            let Some(topic) = self.topics.get(topic) else {
+                continue;
+            };
+            let key = (*topic, name);
             let has_good = is_told && !self.poor.contains_key(&key);
             match state {
-                State::Resource(mut resource) => {
+                State::Present(Input::Resource(mut resource)) => {
                     resource.set_read_defaults();
                     if without_effect::KINDS.contains(&resource.kind()) {
                         self.without_effect.set(&key, without_effect(&resource));
@@ -245,7 +268,7 @@ impl Syncer {
                     let converted = self.converter.set(&resource);
                     self.take(key, has_good, converted, &mut batch);
                 }
-                State::Update(update) => {
+                State::Present(Input::Update(update)) => {
                     self.poor.remove(&key);
                     self.invalid.set(&key, None);
                     batch.updates.push(*update);
@@ -259,7 +282,10 @@ impl Syncer {
                 State::Unreadable(reason, stand_in) => {
                     let unreadable = problems(key.0, &key.1, reason);
                     let mut converted = match stand_in {
-                        Some(stand_in) if !has_good => self.converter.set(&stand_in),
+                        Some(stand_in) if !has_good => match *stand_in {
+                            Input::Resource(stand_in) => self.converter.set(&stand_in),
+                            Input::Update(_) => Converted::default(),
+                        },
                         _ => Converted::default(),
                     };
                     converted.fidelity = if stand_in_denies(&converted) || is_closed(key.0) {
@@ -333,9 +359,9 @@ impl Syncer {
                 let removed = self.converter.remove(kind, name.namespace(), name.name());
                 updates.extend(removed);
             }
-            Topic::Service => updates.push(Update::Service(name.to_object_name(), None)),
+            Topic::Service => updates.push(Update::Service(object_name(name), None)),
             Topic::EndpointSlice => {
-                updates.push(Update::EndpointSlice(name.to_object_name(), None));
+                updates.push(Update::EndpointSlice(object_name(name), None));
             }
         }
     }
@@ -363,6 +389,13 @@ fn is_closed(topic: Topic) -> bool {
     )
 }
 
+fn object_name(name: &Name) -> ObjectName {
+    ObjectName {
+        namespace: name.namespace().to_owned(),
+        name: name.name().to_owned(),
+    }
+}
+
 fn object_id(topic: Topic, name: &Name) -> String {
     let (namespace, name) = (name.namespace(), name.name());
     match topic {
@@ -382,6 +415,22 @@ fn problems(topic: Topic, name: &Name, reason: String) -> Vec<ObjectProblem> {
             problem,
         })
         .collect()
+}
+
+impl From<Resource> for Input {
+    fn from(resource: Resource) -> Self {
+        Self::Resource(resource)
+    }
+}
+
+impl fmt::Display for Topic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kind(kind) => kind.fmt(f),
+            Self::Service => f.write_str("Service"),
+            Self::EndpointSlice => f.write_str("EndpointSlice"),
+        }
+    }
 }
 
 impl fmt::Display for Problem {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tortie_api::{Kind, Resource};
 use tortie_store::embedded::{Most, Snapshot, Stored};
 use tortie_store::{Client, Key, Precondition, Query, Revision};
+use tortie_sync::watch_resumed;
 
 use self::numbers::Shapes;
 use super::{Change, Changes, Mode, Storage, What, before_writing, store_failure};
@@ -195,7 +196,7 @@ impl Storage for CalicoStorage {
         let kind = kind_of(of)?;
         let of = of.clone();
         let (from, mut numbers) = self.shapes.start(kind, from);
-        let watch = self.client.watch(&Query::all(kind), &from).await;
+        let watch = watch_resumed(self.client.store(), &Query::all(kind), &from).await;
         let watch = watch.map_err(|error| store_failure(&of, "", error))?;
         let changes = watch.map(move |event| {
             let event = event.map_err(|error| store_failure(&of, "", error))?;

@@ -4,17 +4,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::{StreamExt, stream};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Service, ServiceSpec, ServiceStatus};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
-use kube::api::{Api, ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, ObjectList, WatchEvent, WatchParams};
 use kube::core::Status;
 use serde::Deserialize;
 use tortie_engine::{Update, convert};
 use tortie_store::Revision;
 
-use super::{Change, Event, Events, Failure, Snapshot, Source};
+use super::{Change, Event, Events, Failure, Part, Source};
 use crate::object::{Item, Name, State};
+use crate::syncer::Input;
 
 /// How many objects are asked for at once.
 const PAGE: u32 = 500;
@@ -87,34 +89,10 @@ impl KubernetesSource {
         }
     }
 
-    async fn list_from(&self, api: &Api<DynamicObject>) -> Result<Snapshot, Failure> {
-        let mut items = Vec::new();
-        let mut parameters = ListParams::default().limit(PAGE);
-        loop {
-            let page = in_time(api.list(&parameters)).await?;
-            let objects = page.items.into_iter();
-            items.extend(objects.map(|object| self.item(object)));
-            match page.metadata.continue_ {
-                Some(token) if !token.is_empty() => parameters = parameters.continue_token(&token),
-                _ => {
-                    let revision = page.metadata.resource_version.unwrap_or_default();
-                    let revision = Revision(revision);
-                    return Ok(Snapshot { items, revision });
-                }
-            }
-        }
-    }
-
-    fn item(&self, object: DynamicObject) -> Item {
-        item(object, self.read)
-    }
-}
-
-#[async_trait]
-impl Source for KubernetesSource {
-    async fn list(&self) -> Result<Snapshot, Failure> {
+    /// Finds the version that is served, and reads its first page.
+    async fn first_page(&self) -> Result<ObjectList<DynamicObject>, Failure> {
         for (index, api) in self.apis.iter().enumerate() {
-            match self.list_from(api).await {
+            match in_time(api.list(&ListParams::default().limit(PAGE))).await {
                 Err(Failure::MissingKind) => {}
                 listed => {
                     self.served.store(index, Ordering::Relaxed);
@@ -128,8 +106,44 @@ impl Source for KubernetesSource {
         ))
     }
 
-    async fn watch(&self, from: &Revision) -> Result<Events, Failure> {
-        let Some(api) = self.apis.get(self.served.load(Ordering::Relaxed)) else {
+    async fn next_page(&self, token: &str) -> Result<ObjectList<DynamicObject>, Failure> {
+        let Some(api) = self.served() else {
+            return Err(Failure::Gone);
+        };
+        let parameters = ListParams::default().limit(PAGE).continue_token(token);
+        in_time(api.list(&parameters)).await
+    }
+
+    fn served(&self) -> Option<&Api<DynamicObject>> {
+        self.apis.get(self.served.load(Ordering::Relaxed))
+    }
+}
+
+#[async_trait]
+impl Source<Input> for KubernetesSource {
+    fn list(&self) -> BoxStream<'_, Result<Part<Input>, Failure>> {
+        // The token of the next page, empty for the first; none after the last.
+        let pages = stream::try_unfold(Some(String::new()), async |token| {
+            let page = match token {
+                None => return Ok(None),
+                Some(token) if token.is_empty() => self.first_page().await?,
+                Some(token) => self.next_page(&token).await?,
+            };
+            let next = page.metadata.continue_.clone();
+            Ok(Some((page, next.filter(|token| !token.is_empty()))))
+        });
+        let parts = pages.map_ok(|page: ObjectList<DynamicObject>| {
+            let objects = page.items.into_iter();
+            Part {
+                items: objects.map(|object| item(object, self.read)).collect(),
+                revision: Revision(page.metadata.resource_version.unwrap_or_default()),
+            }
+        });
+        parts.boxed()
+    }
+
+    async fn watch(&self, from: &Revision) -> Result<Events<Input>, Failure> {
+        let Some(api) = self.served() else {
             return Err(Failure::Gone);
         };
         let parameters = WatchParams::default().timeout(WATCH_SECONDS);
@@ -182,15 +196,17 @@ async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T,
 fn event_of(
     event: WatchEvent<DynamicObject>,
     read: fn(DynamicObject) -> Result<Update, serde_json::Error>,
-) -> Result<Event, Failure> {
+) -> Result<Event<Input>, Failure> {
     let revision_of =
         |object: &DynamicObject| object.metadata.resource_version.clone().unwrap_or_default();
     let (revision, change) = match event {
         WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-            (revision_of(&object), Change::Set(item(object, read)))
+            (revision_of(&object), Some(Change::Set(item(object, read))))
         }
-        WatchEvent::Deleted(object) => (revision_of(&object), Change::Remove(name_of(&object))),
-        WatchEvent::Bookmark(bookmark) => (bookmark.metadata.resource_version, Change::Nothing),
+        WatchEvent::Deleted(object) => {
+            (revision_of(&object), Some(Change::Remove(name_of(&object))))
+        }
+        WatchEvent::Bookmark(bookmark) => (bookmark.metadata.resource_version, None),
         WatchEvent::Error(status) => return Err(of_status(status)),
     };
     let revision = Revision(revision);
@@ -200,14 +216,14 @@ fn event_of(
 fn item(
     object: DynamicObject,
     read: fn(DynamicObject) -> Result<Update, serde_json::Error>,
-) -> Item {
+) -> Item<Input> {
     let name = name_of(&object);
     let version = object.metadata.resource_version.clone().unwrap_or_default();
     match read(object) {
         Ok(update) => Item {
             name,
             version: version.into(),
-            state: State::Update(Box::new(update)),
+            state: State::Present(Input::Update(Box::new(update))),
         },
         Err(error) => Item::unreadable(name, error.to_string(), None),
     }

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use futures::StreamExt as _;
 use tortie_api::{Kind, Resource};
 use tortie_store::{Change, Client, Error, Event, Key, List, Query, Watch};
+use tortie_sync::watch_resumed;
 
 use crate::args::Get;
 use crate::commands::kinds;
@@ -50,7 +51,7 @@ pub(super) async fn run(args: &Get, form: Form, client: &Client) -> Result<()> {
             live.write(&changes, &mut out)?;
         }
         is_first = false;
-        let mut watch = client.watch(&followed.query, &revision).await?;
+        let mut watch = watch_resumed(client.store(), &followed.query, &revision).await?;
         follow(&mut watch, &mut followed, |change| {
             live.write(std::slice::from_ref(&change), &mut out)
         })

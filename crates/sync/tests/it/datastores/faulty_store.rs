@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::{StreamExt, stream};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::watch;
 use tortie_store::{
     Change, Error, Event, Invalid, Key, Kind, List, Precondition, Query, Resource, Result,
@@ -115,6 +116,37 @@ impl Store for FaultyStore {
         let mut lists = self.lists.lock().unwrap();
         lists.entry(query.kind).or_default().push(list.clone());
         Ok(list)
+    }
+
+    /// In parts of a few objects; after any of them it may break off.
+    fn list_in_parts(&self, query: &Query) -> BoxStream<'_, Result<List>> {
+        let query = query.clone();
+        let parts = async move {
+            let mut list = self.list(&query).await?;
+            let mut parts = vec![List {
+                items: Vec::new(),
+                ..list.clone()
+            }];
+            while !list.items.is_empty() {
+                let rest = list.items.split_off(list.items.len().min(2));
+                let items = std::mem::replace(&mut list.items, rest);
+                parts.push(List {
+                    items,
+                    invalid: Vec::new(),
+                    revision: list.revision.clone(),
+                });
+            }
+            Ok::<_, Error>(stream::iter(parts))
+        };
+        let parts = stream::once(parts)
+            .map_ok(|parts| parts.map(Ok))
+            .try_flatten();
+        let parts = parts.map(|part| match part {
+            _ if self.fails(20) => Err(unavailable()),
+            Ok(part) if self.fails(20) => Err(Error::Gone(part.revision.0)),
+            part => part,
+        });
+        parts.boxed()
     }
 
     async fn create(&self, resource: Resource) -> Result<Resource> {

@@ -195,6 +195,43 @@ async fn what_was_known_stays_while_the_api_server_denies_all_knowledge_of_it() 
     fresh.until("filters can be read", is_told).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_server_that_is_away_for_long_is_waited_for() {
+    let server = KubeApiServer::start().unwrap();
+    apply(&server, &crd::manifests(Group::V3));
+    let established = ["wait", "crd", "--all", "--for=condition=Established"];
+    kubectl(&server, &established);
+    let (direct, config) = store(&server).await;
+    direct.create(set("first", "192.0.2.0/24")).await.unwrap();
+    let api = RefusingApi::start(config.cluster.unwrap()).await;
+    let through = KubernetesConfig {
+        api_endpoint: Some(format!("http://{}", api.address)),
+        api_group: Some(Group::V3),
+        ..KubernetesConfig::default()
+    };
+    let store: Arc<dyn Store> = Arc::new(KubernetesStore::connect(&through).await.unwrap());
+    let mut config = config_for(&config.kinds);
+    config.pace.contact_lost = Duration::from_millis(100);
+    let mut consumer = Consumer::start(&store, &config);
+    consumer.until_in_sync().await;
+    let before = consumer.world.clone();
+    api.lie(Some(Lie {
+        part: "/",
+        status: 503,
+    }));
+    let is_waiting = |this: &Consumer| this.status == Status::WaitForDatastore;
+    consumer.until("contact is lost", is_waiting).await;
+    assert_eq!(consumer.refusals, [""; 0]);
+    consumer.world.assert_is(&before, "without contact");
+    direct
+        .create(set("second", "198.51.100.0/24"))
+        .await
+        .unwrap();
+    api.lie(None);
+    consumer.until_in_sync().await;
+    consumer.until_like(&*direct, &config.kinds).await;
+}
+
 /// `Kind name` of each.
 fn remarks(remarks: &[Remark]) -> Vec<String> {
     let names = remarks.iter();
