@@ -13,6 +13,7 @@ mod writes;
 
 use std::sync::Arc;
 
+use futures::{StreamExt as _, stream};
 use tortie_api::network_set::NetworkSetSpec;
 use tortie_api::{Kind, NetworkSet, Resource};
 
@@ -35,8 +36,9 @@ pub use self::writes::{
     an_object_made_again_is_another_one, an_update_needs_the_current_revision,
     writes_made_together_are_all_made_or_none,
 };
-use crate::key::Key;
-use crate::store::Store;
+use crate::error::Result;
+use crate::key::{Key, Query, Revision};
+use crate::store::{Store, Watch};
 
 /// A datastore to be tested, and what it cannot do.
 #[derive(Clone)]
@@ -168,4 +170,28 @@ fn bookless(resource: &Resource) -> Resource {
     metadata.creation_timestamp = None;
     metadata.generation = None;
     resource
+}
+
+/// Watches, and does what the contract leaves to its callers: when a connection ended in good order, watches on.
+pub async fn watch(store: &Arc<dyn Store>, query: &Query, from: &Revision) -> Result<Watch> {
+    let watch = store.watch(query, from).await?;
+    let start = (Arc::clone(store), query.clone(), from.clone(), watch);
+    let events = stream::unfold(start, async |(store, query, mut from, mut watch)| {
+        loop {
+            if let Some(event) = watch.next().await {
+                if let Ok(event) = &event {
+                    from.clone_from(&event.revision);
+                }
+                return Some((event, (store, query, from, watch)));
+            }
+            match store.watch(&query, &from).await {
+                Ok(next) => watch = next,
+                Err(error) => {
+                    let over = stream::empty().boxed();
+                    return Some((Err(error), (store, query, from, over)));
+                }
+            }
+        }
+    });
+    Ok(events.boxed())
 }

@@ -161,7 +161,7 @@ async fn write(subject: Subject, writer: usize) {
 }
 
 async fn start(subject: &Subject, query: &Query, from: &Revision) -> Watch {
-    let watch = subject.store.watch(query, from).await;
+    let watch = super::watch(&subject.store, query, from).await;
     watch.unwrap_or_else(|error| panic!("watch of {query:?}: {error}"))
 }
 

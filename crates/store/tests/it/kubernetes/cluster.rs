@@ -1,13 +1,13 @@
 //! One API server for all tests, and what they do with it besides the driver.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tortie_api::crd::{self, Group};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
-use tortie_store::{Change, Event, Key, Kind, Resource, Watch};
+use tortie_store::{Change, Event, Key, Kind, Query, Resource, Revision, Store, Watch, contract};
 use tortie_testkit::KubeApiServer;
 
 /// Far beyond what anything here takes; only a lost event waits so long.
@@ -135,6 +135,12 @@ pub(crate) fn pod(namespace: &str, name: &str, mut spec: Value) -> Value {
 pub(crate) fn resource(kind: Kind, namespace: &str, name: &str, spec: &Value) -> Resource {
     let object = json!({"metadata": {"name": name, "namespace": namespace}, "spec": spec});
     Resource::decode_stored(kind, &object).unwrap()
+}
+
+/// Watches, also after the API server ends a connection in good order, as it does when kinds change.
+pub(crate) async fn follow(store: &KubernetesStore, query: &Query, from: &Revision) -> Watch {
+    let store: Arc<dyn Store> = Arc::new(store.clone());
+    contract::watch(&store, query, from).await.unwrap()
 }
 
 /// Waits until an object of this name is put.

@@ -5,8 +5,8 @@ use tortie_api::crd::Group;
 use tortie_store::{Change, Error, Key, Kind, Precondition, Query, Resource, Revision, Store};
 
 use crate::kubernetes::cluster::{
-    apply, create_namespaces, create_raw, kubectl, kubectl_json, next, next_delete, next_put, pod,
-    resource, store,
+    apply, create_namespaces, create_raw, follow, kubectl, kubectl_json, next, next_delete,
+    next_put, pod, resource, store,
 };
 
 #[tokio::test]
@@ -89,20 +89,19 @@ async fn profiles_of_both_sources_are_in_one_watch_that_can_be_resumed() {
             .count(),
         2
     );
-    let mut watch = store
-        .watch(&Query::all(Kind::Profile), &list.revision)
-        .await
-        .unwrap();
+    let mut watch = follow(&store, &Query::all(Kind::Profile), &list.revision).await;
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "sa", "namespace": "merged"}});
     apply(&[json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "merged"}})]);
     let namespace_event = next_put(&mut watch, "kns.merged").await;
     apply(&[account]);
     let account_event = next_put(&mut watch, "ksa.merged.sa").await;
 
-    let mut resumed = store
-        .watch(&Query::all(Kind::Profile), &namespace_event.revision)
-        .await
-        .unwrap();
+    let mut resumed = follow(
+        &store,
+        &Query::all(Kind::Profile),
+        &namespace_event.revision,
+    )
+    .await;
     assert_eq!(
         next_put(&mut resumed, "ksa.merged.sa").await.change,
         account_event.change
@@ -118,10 +117,12 @@ async fn policies_of_kubernetes_are_among_those_of_calico() {
         .await
         .unwrap()
         .revision;
-    let mut watch = store
-        .watch(&Query::in_namespace(Kind::NetworkPolicy, "mixed"), &start)
-        .await
-        .unwrap();
+    let mut watch = follow(
+        &store,
+        &Query::in_namespace(Kind::NetworkPolicy, "mixed"),
+        &start,
+    )
+    .await;
     apply(&[json!({
         "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
         "metadata": {"name": "allow", "namespace": "mixed"},
@@ -201,10 +202,12 @@ async fn cluster_policies_are_global_policies_and_broken_ones_are_reported_besid
         .find(|invalid| invalid.key.name == "kcnp.bad")
         .unwrap();
     assert!(bad.reason.contains("Other"), "{}", bad.reason);
-    let mut watch = store
-        .watch(&Query::all(Kind::GlobalNetworkPolicy), &Revision::default())
-        .await
-        .unwrap();
+    let mut watch = follow(
+        &store,
+        &Query::all(Kind::GlobalNetworkPolicy),
+        &Revision::default(),
+    )
+    .await;
     next_put(&mut watch, "kcnp.good").await;
 }
 
@@ -259,7 +262,7 @@ async fn a_migration_is_there_while_it_concerns_the_network() {
     };
     let query = Query::in_namespace(Kind::LiveMigration, "machines");
     let from = store.list(&query).await.unwrap().revision;
-    let mut watch = store.watch(&query, &from).await.unwrap();
+    let mut watch = follow(&store, &query, &from).await;
     apply(&[migration("Running")]);
     next_put(&mut watch, "move").await;
     let list = store.list(&query).await.unwrap();
@@ -277,7 +280,7 @@ async fn an_endpoint_appears_when_its_pod_is_scheduled_and_goes_with_it() {
     create_namespaces(&["scheduling".to_owned()]);
     let query = Query::in_namespace(Kind::WorkloadEndpoint, "scheduling");
     let from = store.list(&query).await.unwrap().revision;
-    let mut watch = store.watch(&query, &from).await.unwrap();
+    let mut watch = follow(&store, &query, &from).await;
     apply(&[pod("scheduling", "late", json!({}))]);
     let binding = json!({
         "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "late", "namespace": "scheduling"},

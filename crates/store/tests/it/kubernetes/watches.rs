@@ -1,6 +1,6 @@
 //! Watches where connections, revisions or kinds come and go.
 
-use futures::{StreamExt, stream};
+use futures::StreamExt;
 use serde_json::json;
 use tortie_api::crd::Group;
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
@@ -10,7 +10,7 @@ use tortie_store::{
 use tortie_testkit::KubeApiServer;
 
 use crate::kubernetes::cluster::{
-    PATIENCE, install_crds, next, next_delete, next_put, resource, server, store,
+    PATIENCE, follow, install_crds, next, next_delete, next_put, resource, server, store,
 };
 use crate::kubernetes::proxy::Proxy;
 
@@ -26,7 +26,7 @@ async fn a_marked_deletion_is_one_delete_in_a_watch() {
     let handle = store.create(handle).await.unwrap();
     let key = Key::of(&handle);
     let from = Revision(handle.metadata().resource_version.clone());
-    let mut watch = store.watch(&Query::from(&key), &from).await.unwrap();
+    let mut watch = follow(&store, &Query::from(&key), &from).await;
     store.delete(&key, &Precondition::default()).await.unwrap();
     assert_eq!(next_delete(&mut watch).await, key);
     store
@@ -105,24 +105,6 @@ async fn open(store: &KubernetesStore, query: &Query, from: &Revision) -> Watch 
     }
 }
 
-/// Watches anew whenever the API server ends a watch in good order, as it does when the kind changes.
-async fn resuming(store: &KubernetesStore, query: &Query, from: &Revision) -> Watch {
-    let watch = store.watch(query, from).await.unwrap();
-    let state = (store.clone(), query.clone(), from.clone(), watch);
-    stream::unfold(state, async |(store, query, mut from, mut watch)| {
-        loop {
-            if let Some(event) = watch.next().await {
-                if let Ok(event) = &event {
-                    from = event.revision.clone();
-                }
-                return Some((event, (store, query, from, watch)));
-            }
-            watch = store.watch(&query, &from).await.unwrap();
-        }
-    })
-    .boxed()
-}
-
 #[tokio::test]
 async fn a_missing_crd_has_no_objects_only_where_a_cluster_may_do_without_it() {
     let server = KubeApiServer::start().unwrap();
@@ -160,7 +142,7 @@ async fn a_missing_crd_has_no_objects_only_where_a_cluster_may_do_without_it() {
     let peers = Query::all(Kind::BgpPeer);
     let first = store;
     let from = first.list(&peers).await.unwrap().revision;
-    let mut watch = resuming(&first, &peers, &from).await;
+    let mut watch = follow(&first, &peers, &from).await;
     install_crds(&server, Group::V3);
     let store = KubernetesStore::connect(&config).await.unwrap();
     assert_eq!(store.group(), Group::V3);
