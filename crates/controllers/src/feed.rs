@@ -4,24 +4,16 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures::StreamExt;
+use async_trait::async_trait;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
-use tortie_backoff::{Backoff, Retries};
-use tortie_store::{Change, Error, Key, Kind, Query, Resource, Revision, Store};
+use tortie_store::{Key, Kind, Query, Resource, Store};
+use tortie_sync::{Change, Follower, Keeper, Name, Pace, State, Status, StoreSource};
 
 /// How many changes may wait for the consumer.
 const WAITING: usize = 256;
-
-/// Delays after failures.
-const RETRY: Backoff = Backoff {
-    first: Duration::from_millis(100),
-    most: Duration::from_secs(10),
-    jitter: 0.5,
-};
 
 /// What a datastore tells.
 #[derive(Debug)]
@@ -44,17 +36,18 @@ pub(crate) struct Feed {
     _followers: JoinSet<()>,
 }
 
-struct Follower {
-    store: Arc<dyn Store>,
+/// Tells the consumer of one kind.
+struct Teller {
     kind: Kind,
     sender: mpsc::Sender<Told>,
     /// What the consumer believes to exist.
     told: BTreeSet<Key>,
+    /// What of this has not been found since everything began to be read.
+    unseen: BTreeSet<Key>,
+    /// Whether everything was read once.
+    is_read: bool,
     is_behind: bool,
 }
-
-/// Nobody listens any more.
-struct Unheard;
 
 // === impl Feed ===
 
@@ -63,13 +56,17 @@ impl Feed {
         let (sender, receiver) = mpsc::channel(WAITING);
         let mut followers = JoinSet::new();
         for kind in kinds {
-            let follower = Follower {
-                store: Arc::clone(store),
+            let source = StoreSource::new(Arc::clone(store), Query::all(*kind));
+            let teller = Teller {
                 kind: *kind,
                 sender: sender.clone(),
                 told: BTreeSet::new(),
+                unseen: BTreeSet::new(),
+                is_read: false,
                 is_behind: true,
             };
+            let topic = kind.to_string();
+            let follower = Follower::new(topic, Arc::new(source), teller, Pace::default());
             followers.spawn(follower.run());
         }
         Self {
@@ -112,114 +109,77 @@ impl Feed {
     }
 }
 
-// === impl Follower ===
+// === impl Teller ===
 
-impl Follower {
-    async fn run(mut self) {
-        let mut retries = Retries::new(RETRY);
-        let mut from = None;
-        loop {
-            let began = tokio::time::Instant::now();
-            let Err(error) = self.follow(&mut from).await else {
-                return;
+#[async_trait]
+impl Keeper<Resource> for Teller {
+    fn is_empty(&self) -> bool {
+        self.told.is_empty()
+    }
+
+    fn has(&self, name: &Name) -> bool {
+        self.told.contains(&self.key(name))
+    }
+
+    async fn take(&mut self, changes: Vec<Change<Resource>>, status: Status) -> usize {
+        let count = changes.len();
+        for change in changes {
+            let (name, state) = match change {
+                Change::Set(item) => (item.name, item.state),
+                Change::Remove(name) => (name, State::Absent),
             };
-            if !matches!(error, Error::Gone(_)) {
-                let (kind, error) = (self.kind, &error as &dyn std::error::Error);
-                tracing::warn!(%kind, error, "The datastore cannot be followed; trying again");
+            let key = self.key(&name);
+            self.unseen.remove(&key);
+            if let State::Present(mut resource) = state {
+                resource.set_read_defaults();
+                self.told.insert(key);
+                self.tell(Told::Put(Box::new(resource))).await;
+            } else {
+                self.told.remove(&key);
+                self.tell(Told::Gone(key)).await;
             }
-            if self.set_behind(true).await.is_err() {
-                return;
-            }
-            if began.elapsed() > RETRY.most {
-                retries.reset();
-            }
-            tokio::time::sleep(retries.failed()).await;
+        }
+        if status != Status::InSync {
+            self.set_behind(true).await;
+        }
+        count
+    }
+
+    fn begin_list(&mut self) {
+        self.unseen.clone_from(&self.told);
+    }
+
+    async fn end_list(&mut self) -> usize {
+        let gone = std::mem::take(&mut self.unseen);
+        let count = gone.len();
+        for key in gone {
+            self.told.remove(&key);
+            self.tell(Told::Gone(key)).await;
+        }
+        self.is_read = true;
+        self.set_behind(false).await;
+        count
+    }
+
+    async fn in_contact(&mut self) {
+        if self.is_read {
+            self.set_behind(false).await;
         }
     }
 
-    /// Reads all unless it is known from where to go on, and then follows. Ends well only if nobody listens.
-    async fn follow(&mut self, from: &mut Option<Revision>) -> Result<(), Error> {
-        let query = Query::all(self.kind);
-        let revision = match from.take() {
-            Some(revision) => revision,
-            None => match self.list(&query).await? {
-                Ok(revision) => revision,
-                Err(Unheard) => return Ok(()),
-            },
-        };
-        let mut watch = self.store.watch(&query, &revision).await?;
-        *from = Some(revision);
-        if self.set_behind(false).await.is_err() {
-            return Ok(());
-        }
-        while let Some(event) = watch.next().await {
-            let event = match event {
-                Ok(event) => event,
-                Err(error) => {
-                    if matches!(error, Error::Gone(_)) {
-                        *from = None;
-                    }
-                    return Err(error);
-                }
-            };
-            let told = match event.change {
-                Change::Put(resource) => self.put(resource).await,
-                Change::Delete(key) => self.gone(key).await,
-                Change::Invalid(invalid) => self.gone(invalid.key).await,
-                Change::Bookmark => Ok(()),
-            };
-            if told.is_err() {
-                return Ok(());
-            }
-            *from = Some(event.revision);
-        }
-        Err(Error::message("the watch ended"))
+    async fn lose_contact(&mut self, _: Option<String>) {
+        self.set_behind(true).await;
+    }
+}
+
+impl Teller {
+    fn key(&self, name: &Name) -> Key {
+        Key::namespaced(self.kind, name.namespace(), name.name())
     }
 
-    async fn list(&mut self, query: &Query) -> Result<Result<Revision, Unheard>, Error> {
-        let store = Arc::clone(&self.store);
-        let mut parts = store.list_in_parts(query);
-        let mut left = std::mem::take(&mut self.told);
-        let mut revision = Revision::default();
-        while let Some(part) = parts.next().await {
-            let part = match part {
-                Ok(part) => part,
-                Err(error) => {
-                    // What was told before is still believed to be there.
-                    self.told.append(&mut left);
-                    return Err(error);
-                }
-            };
-            for resource in part.items {
-                left.remove(&Key::of(&resource));
-                if self.put(resource).await.is_err() {
-                    return Ok(Err(Unheard));
-                }
-            }
-            revision = part.revision;
-        }
-        for key in left {
-            if self.gone(key).await.is_err() {
-                return Ok(Err(Unheard));
-            }
-        }
-        Ok(Ok(revision))
-    }
-
-    async fn put(&mut self, mut resource: Resource) -> Result<(), Unheard> {
-        resource.set_read_defaults();
-        self.told.insert(Key::of(&resource));
-        self.tell(Told::Put(Box::new(resource))).await
-    }
-
-    async fn gone(&mut self, key: Key) -> Result<(), Unheard> {
-        self.told.remove(&key);
-        self.tell(Told::Gone(key)).await
-    }
-
-    async fn set_behind(&mut self, is_behind: bool) -> Result<(), Unheard> {
+    async fn set_behind(&mut self, is_behind: bool) {
         if self.is_behind == is_behind {
-            return Ok(());
+            return;
         }
         self.is_behind = is_behind;
         let kind = self.kind;
@@ -228,11 +188,12 @@ impl Follower {
         } else {
             Told::InSync(kind)
         })
-        .await
+        .await;
     }
 
-    async fn tell(&self, told: Told) -> Result<(), Unheard> {
-        self.sender.send(told).await.map_err(|_| Unheard)
+    async fn tell(&self, told: Told) {
+        // Where nobody listens any more, this task is about to end.
+        let _ = self.sender.send(told).await;
     }
 }
 
@@ -241,5 +202,93 @@ pub(crate) async fn until(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use tempfile::TempDir;
+    use tortie_store::embedded::EmbeddedStore;
+    use tortie_store::{Error, List, Precondition, Result, Revision, Watch};
+
+    use super::*;
+
+    /// A store that refuses watches now and then, and counts lists.
+    struct Flaky {
+        inner: EmbeddedStore,
+        lists: AtomicUsize,
+        /// So many watches fail before the next one that does not.
+        refusals: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl Store for Flaky {
+        async fn get(&self, key: &Key) -> Result<Resource> {
+            self.inner.get(key).await
+        }
+
+        async fn list(&self, query: &Query) -> Result<List> {
+            self.lists.fetch_add(1, Ordering::Relaxed);
+            self.inner.list(query).await
+        }
+
+        async fn create(&self, resource: Resource) -> Result<Resource> {
+            self.inner.create(resource).await
+        }
+
+        async fn update(&self, resource: Resource) -> Result<Resource> {
+            self.inner.update(resource).await
+        }
+
+        async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
+            self.inner.delete(key, precondition).await
+        }
+
+        async fn watch(&self, query: &Query, from: &Revision) -> Result<Watch> {
+            let left = self.refusals.load(Ordering::Relaxed);
+            if left > 0 {
+                self.refusals.store(left - 1, Ordering::Relaxed);
+                return Err(Error::Unavailable {
+                    message: "for a test".to_owned(),
+                    source: None,
+                });
+            }
+            self.inner.watch(query, from).await
+        }
+    }
+
+    async fn next(feed: &mut Feed) -> Told {
+        let told = tokio::time::timeout(Duration::from_secs(30), feed.next()).await;
+        told.unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_cannot_be_opened_for_a_moment_leads_to_no_second_list() {
+        let folder = TempDir::new().unwrap();
+        let flaky = Arc::new(Flaky {
+            inner: EmbeddedStore::open(folder.path().join("store")).unwrap(),
+            lists: AtomicUsize::new(0),
+            refusals: AtomicUsize::new(2),
+        });
+        let store: Arc<dyn Store> = Arc::clone(&flaky) as _;
+        let mut feed = Feed::start(&store, &[Kind::Tier]);
+        let mut signs = String::new();
+        while signs.matches('+').count() < 2 {
+            signs.push(match next(&mut feed).await {
+                Told::InSync(_) => '+',
+                Told::Behind(_) => '-',
+                told => panic!("{told:?}"),
+            });
+        }
+        assert_eq!(signs, "+-+");
+        assert!(feed.is_in_sync());
+        let mut tier = Resource::empty(Kind::Tier);
+        tier.metadata_mut().name = "a".to_owned();
+        flaky.create(tier).await.unwrap();
+        assert!(matches!(next(&mut feed).await, Told::Put(_)));
+        assert_eq!(flaky.lists.load(Ordering::Relaxed), 1);
     }
 }

@@ -10,27 +10,15 @@ use std::hash::Hash;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use async_trait::async_trait;
 use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
-use tortie_backoff::{Backoff, Retries};
 use tortie_operator::{Manager, ObjectKey};
+use tortie_store::{Client, Key, Query, Resource};
+use tortie_sync::{Change as Stored, Keeper, Name, Pace, State, Status, StoreSource};
 
 use crate::digest::Digest;
-use crate::feed::until;
 use crate::shared::share;
-use tortie_store::{Change as Stored, Client, Error, Key, Query, Resource, Revision, Store};
-
-/// Delays after failures.
-const RETRY: Backoff = Backoff {
-    first: Duration::from_millis(200),
-    most: Duration::from_secs(5),
-    jitter: 0.5,
-};
-
-/// How many failed watches in a row lead to a reading of everything.
-const MAX_FAILED_WATCHES: u32 = 5;
 
 /// What is kept of the objects of one kind, and of their keys. Copies share it.
 pub(crate) struct Followed<T, K = ObjectKey> {
@@ -203,142 +191,103 @@ impl<T: Clone + PartialEq + Send + Sync + 'static, K: Keep> Follower<T, K> {
     }
 
     async fn run(self, followed: Followed<T, K>) {
-        let mut retries = Retries::new(RETRY);
-        loop {
-            let revision = match self.read(&followed).await {
-                Ok(revision) => {
-                    retries.reset();
-                    let is_first = !followed.shared.is_synced.send_replace(true);
-                    (self.tell)(&followed, Change::Compared { is_first });
-                    revision
-                }
-                Err(error) => {
-                    self.note(&error, "Objects could not be listed; trying again");
-                    sleep(retries.failed()).await;
-                    continue;
-                }
-            };
-            self.watch(&followed, revision).await;
-        }
-    }
-
-    /// Watches until everything must be read again.
-    async fn watch(&self, followed: &Followed<T, K>, mut revision: Revision) {
-        let due = self.period.map(|period| Instant::now() + period);
-        let mut failures = 0;
-        let mut retries = Retries::new(RETRY);
-        while failures < MAX_FAILED_WATCHES {
-            let mut events = match self.store().watch(&self.query, &revision).await {
-                Ok(events) => events,
-                Err(Error::Gone(_)) => return,
-                Err(error) => {
-                    self.note(&error, "Watch could not be started; trying again");
-                    // One that cannot be reached has not forgotten the revision.
-                    failures += u32::from(!error.is_retryable());
-                    sleep(retries.failed()).await;
-                    continue;
-                }
-            };
-            loop {
-                let event = tokio::select! {
-                    event = events.next() => event,
-                    () = until(due) => return,
-                };
-                match event {
-                    Some(Ok(event)) => {
-                        failures = 0;
-                        retries.reset();
-                        revision = event.revision;
-                        self.absorb(followed, event.change);
-                    }
-                    Some(Err(Error::Gone(_))) => return,
-                    Some(Err(error)) => {
-                        self.note(&error, "Watch ended; starting another");
-                        failures += u32::from(!error.is_retryable());
-                        break;
-                    }
-                    None => break,
-                }
-            }
-            sleep(retries.failed()).await;
-        }
-    }
-
-    fn note(&self, error: &Error, message: &'static str) {
-        let error = error as &dyn std::error::Error;
-        tracing::warn!(kind = %self.query.kind, error, "{message}");
-    }
-
-    fn absorb(&self, followed: &Followed<T, K>, change: Stored) {
-        match change {
-            Stored::Put(resource) => self.set(followed, resource),
-            Stored::Delete(key) => self.remove(followed, &kept(&key), false),
-            Stored::Invalid(invalid) => self.remove(followed, &kept(&invalid.key), true),
-            Stored::Bookmark => {}
-        }
-    }
-
-    fn set(&self, followed: &Followed<T, K>, mut resource: Resource) {
-        resource.set_read_defaults();
-        let key = object_key(&Key::of(&resource));
-        let Some(new) = (self.project)(&resource) else {
-            return self.remove(followed, &K::of(&key), false);
+        let store = Arc::clone(self.datastore.store());
+        let (topic, period) = (self.query.kind.to_string(), self.period);
+        let source = Arc::new(StoreSource::new(store, self.query));
+        let projection = Projection {
+            project: self.project,
+            tell: self.tell,
+            followed,
+            unseen: HashSet::new(),
         };
-        let old = followed.tell(|known| known.insert(K::of(&key), new.clone()));
+        let following = tortie_sync::Follower::new(topic, source, projection, Pace::default());
+        following.comparing_every(period).run().await;
+    }
+}
+
+/// Keeps what is followed like the datastore.
+struct Projection<T, K> {
+    project: Project<T>,
+    tell: Tell<T, K>,
+    followed: Followed<T, K>,
+    /// What was there when everything began to be read, and has not been found since.
+    unseen: HashSet<K>,
+}
+
+#[async_trait]
+impl<T: Clone + PartialEq + Send + Sync + 'static, K: Keep> Keeper<Resource> for Projection<T, K> {
+    fn is_empty(&self) -> bool {
+        self.followed.read().known.is_empty()
+    }
+
+    fn has(&self, name: &Name) -> bool {
+        let key = K::of(&key_of(name));
+        self.followed.read().known.contains_key(&key)
+    }
+
+    async fn take(&mut self, changes: Vec<Stored<Resource>>, _: Status) -> usize {
+        let count = changes.len();
+        for change in changes {
+            let (name, state) = match change {
+                Stored::Set(item) => (item.name, item.state),
+                Stored::Remove(name) => (name, State::Absent),
+            };
+            let key = key_of(&name);
+            if !self.unseen.is_empty() {
+                self.unseen.remove(&K::of(&key));
+            }
+            match state {
+                State::Present(resource) => self.set(&key, resource),
+                State::Unreadable(..) => self.remove(&K::of(&key), true),
+                State::Absent => self.remove(&K::of(&key), false),
+            }
+        }
+        count
+    }
+
+    fn begin_list(&mut self) {
+        self.unseen = self.followed.keys().into_iter().collect();
+        self.followed.set_reading(true);
+    }
+
+    async fn end_list(&mut self) -> usize {
+        let gone = std::mem::take(&mut self.unseen);
+        for key in &gone {
+            self.remove(key, false);
+        }
+        self.followed.set_reading(false);
+        let is_first = !self.followed.shared.is_synced.send_replace(true);
+        (self.tell)(&self.followed, Change::Compared { is_first });
+        gone.len()
+    }
+}
+
+impl<T: Clone + PartialEq, K: Keep> Projection<T, K> {
+    fn set(&self, key: &ObjectKey, mut resource: Resource) {
+        resource.set_read_defaults();
+        let Some(new) = (self.project)(&resource) else {
+            return self.remove(&K::of(key), false);
+        };
+        let known = &self.followed;
+        let old = known.tell(|known| known.insert(K::of(key), new.clone()));
         if old.as_ref() == Some(&new) {
             return;
         }
         let change = Change::Set {
-            key: &key,
+            key,
             old: old.as_ref(),
             new: &new,
         };
-        (self.tell)(followed, change);
+        (self.tell)(known, change);
     }
 
     /// What cannot be read may be an object that somebody broke, so it is told even if it was not known.
-    fn remove(&self, followed: &Followed<T, K>, key: &K, is_unreadable: bool) {
-        let old = followed.tell(|known| known.remove(key));
+    fn remove(&self, key: &K, is_unreadable: bool) {
+        let old = self.followed.tell(|known| known.remove(key));
         if old.is_some() || is_unreadable {
             let old = old.as_ref();
-            (self.tell)(followed, Change::Gone { key, old });
+            (self.tell)(&self.followed, Change::Gone { key, old });
         }
-    }
-
-    async fn read(&self, followed: &Followed<T, K>) -> Result<Revision, Error> {
-        followed.set_reading(true);
-        let read = self.read_all(followed).await;
-        followed.set_reading(false);
-        read
-    }
-
-    async fn read_all(&self, followed: &Followed<T, K>) -> Result<Revision, Error> {
-        let mut gone: HashSet<K> = followed.keys().into_iter().collect();
-        let mut revision = Revision::default();
-        let mut parts = self.store().list_in_parts(&self.query);
-        while let Some(part) = parts.next().await {
-            let part = part?;
-            for resource in part.items {
-                if !gone.is_empty() {
-                    gone.remove(&kept(&Key::of(&resource)));
-                }
-                self.set(followed, resource);
-            }
-            for invalid in part.invalid {
-                let key = kept(&invalid.key);
-                gone.remove(&key);
-                self.remove(followed, &key, true);
-            }
-            revision = part.revision;
-        }
-        for key in &gone {
-            self.remove(followed, key, false);
-        }
-        Ok(revision)
-    }
-
-    fn store(&self) -> &Arc<dyn Store> {
-        self.datastore.store()
     }
 }
 
@@ -366,8 +315,12 @@ pub(crate) fn object_key(key: &Key) -> ObjectKey {
     }
 }
 
-fn kept<K: Keep>(key: &Key) -> K {
-    K::of(&object_key(key))
+fn key_of(name: &Name) -> ObjectKey {
+    let namespace = name.namespace();
+    ObjectKey {
+        namespace: (!namespace.is_empty()).then(|| share(namespace)),
+        name: name.name().into(),
+    }
 }
 
 /// The key of a stored object of this kind.

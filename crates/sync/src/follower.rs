@@ -140,7 +140,6 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
                 Ok(revision) => return revision,
                 Err(Failure::MissingKind) if self.keeper.is_empty() => {
                     self.in_contact().await;
-                    self.keeper.begin_list();
                     self.end_list().await;
                     sleep(self.pace.missing_kind).await;
                 }
@@ -169,26 +168,25 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
 
     /// Reads everything, and tells it as it comes; nothing is told, and nothing given, as long as it cannot be trusted.
     async fn list_once(&mut self, trust: Trust) -> Result<Option<Revision>, Failure> {
+        self.keeper.begin_list();
         let source = Arc::clone(&self.source);
         let mut parts = source.list();
         let mut revision = Revision::default();
         let mut held = Vec::new();
         let mut is_familiar = self.keeper.is_empty();
-        let mut is_begun = false;
+        let mut counts = trust == Trust::Always;
         while let Some(part) = parts.next().await {
             let part = part?;
             revision = part.revision;
             is_familiar |= part.items.iter().any(|item| self.keeper.has(&item.name));
+            counts |= is_familiar;
             held.extend(part.items.into_iter().map(Change::Set));
-            if is_familiar || trust == Trust::Always {
-                if !std::mem::replace(&mut is_begun, true) {
-                    self.keeper.begin_list();
-                }
+            if counts {
                 let status = self.status.max(Status::ResyncInProgress);
                 self.tell(std::mem::take(&mut held), status).await;
             }
         }
-        if !is_begun {
+        if !counts {
             return Ok(None);
         }
         if !is_familiar {

@@ -20,7 +20,7 @@ pub trait Keeper<V>: Send + 'static {
     /// Takes changes, in their order, and the status that holds after them. Gives how many of them were news.
     async fn take(&mut self, changes: Vec<Change<V>>, status: Status) -> usize;
 
-    /// Everything there is begins to be told. It may begin again without having ended.
+    /// Everything there is begins to be read, and then to be told. It may begin again without having ended.
     fn begin_list(&mut self);
 
     /// Everything there is has been told since the list began: all else is gone, and the status is
