@@ -1,12 +1,14 @@
 //! Scalar values with a wire form of their own: a JSON number or string, written back in Calico's normal form.
 
 mod as_number;
+mod boolean;
 mod dscp;
 mod duration;
 mod port;
 mod protocol;
 
 pub use as_number::AsNumber;
+pub use boolean::{felix_bool, go_bool};
 pub use dscp::Dscp;
 pub use duration::GoDuration;
 pub use port::Port;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use tortie_api::scalar::go_bool;
+
 use crate::failure::{Failure, Result};
 use crate::registry::ResourceType;
 use crate::selector::{FieldSelector, LabelSelector};
@@ -99,9 +101,10 @@ impl Query {
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>> {
         match self.get(name) {
             None | Some("") => Ok(None),
-            Some("true" | "1" | "True" | "t" | "T" | "TRUE") => Ok(Some(true)),
-            Some("false" | "0" | "False" | "f" | "F" | "FALSE") => Ok(Some(false)),
-            Some(other) => Err(wrong(name, other, "must be true or false")),
+            Some(text) => match go_bool(text) {
+                Some(wanted) => Ok(Some(wanted)),
+                None => Err(wrong(name, text, "must be true or false")),
+            },
         }
     }
 

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
-use tortie_api::scalar::AsNumber;
+use tortie_api::scalar::{AsNumber, felix_bool};
 
 use crate::autodetect::{Method, Version};
 use crate::pools::PoolSettings;
@@ -128,10 +128,9 @@ impl<'a> Variables<'a> {
         let Some(text) = self.text(name) else {
             return Ok(None);
         };
-        match text.to_ascii_lowercase().as_str() {
-            "true" | "t" | "1" | "yes" | "y" => Ok(Some(true)),
-            "false" | "f" | "0" | "no" | "n" => Ok(Some(false)),
-            _ => Err(self.wrong(name, "expected true or false")),
+        match felix_bool(text) {
+            None => Err(self.wrong(name, "expected true or false")),
+            truth => Ok(truth),
         }
     }
 }

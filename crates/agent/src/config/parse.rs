@@ -7,7 +7,7 @@ mod number;
 use std::{env, fs, net::IpAddr, os::unix::fs::PermissionsExt as _, path::Path};
 
 use tortie_api::net::parse_ip;
-use tortie_api::scalar::Dscp;
+use tortie_api::scalar::{Dscp, felix_bool};
 
 use super::parameter::Kind;
 use super::value::{Pattern, Value};
@@ -37,7 +37,7 @@ impl Kind {
     fn value(self, text: &str) -> Option<Value> {
         let plain = |accepted: bool| accepted.then(|| Value::Text(text.to_owned()));
         match self {
-            Self::Bool => boolean(text).map(Value::Bool),
+            Self::Bool => felix_bool(text).map(Value::Bool),
             Self::Int { min, max } => number::integer(text)
                 .filter(|value| (min..=max).contains(value))
                 .map(Value::Int),
@@ -78,14 +78,6 @@ impl Kind {
                 dscp.value().map(|value| Value::Int(value.into()))
             }
         }
-    }
-}
-
-fn boolean(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "true" | "1" | "yes" | "y" | "t" => Some(true),
-        "false" | "0" | "no" | "n" | "f" => Some(false),
-        _ => None,
     }
 }
 

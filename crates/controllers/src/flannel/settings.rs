@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use ipnet::IpNet;
+use tortie_api::scalar::go_bool;
 
 use crate::settings::Refused;
 
@@ -189,10 +190,10 @@ impl Subnet {
                 Ok(mtu) if mtu > 0 => mtu,
                 _ => return Err("FLANNEL_MTU must be a whole number above 0".to_owned()),
             },
-            masquerades: match required("FLANNEL_IPMASQ")? {
-                "true" | "1" => true,
-                "false" | "0" => false,
-                other => return Err(format!("FLANNEL_IPMASQ: {other:?} is not true or false")),
+            masquerades: {
+                let text = required("FLANNEL_IPMASQ")?;
+                go_bool(text)
+                    .ok_or_else(|| format!("FLANNEL_IPMASQ: {text:?} is not true or false"))?
             },
         })
     }

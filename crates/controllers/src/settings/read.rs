@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tortie_api::scalar::GoDuration;
+use tortie_api::scalar::{GoDuration, go_bool};
 
 use super::{LogLevel, Refused};
 
@@ -109,13 +109,8 @@ impl<'a> Variables<'a> {
         })
     }
 
-    /// As Go reads booleans.
     pub(super) fn boolean(&mut self, name: &'static str) -> Option<bool> {
-        self.read(name, "must be true or false", |text| match text {
-            "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-            "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-            _ => None,
-        })
+        self.read(name, "must be true or false", go_bool)
     }
 
     pub(super) fn switch(&mut self, name: &'static str) -> Option<bool> {

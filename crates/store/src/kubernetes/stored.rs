@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tortie_api::crd::Group;
+use tortie_api::scalar::go_bool;
 use tortie_api::{Kind, Path, Problems, Resource};
 
 use super::{affinity_labels, v1_metadata};
@@ -59,15 +60,9 @@ fn decode_affinity(object: &Value) -> Result<Resource, String> {
     let mut object = object.clone();
     let deleted = match object.pointer("/spec/deleted") {
         None | Some(Value::Null) => false,
-        Some(Value::String(text)) => match text.as_str() {
-            "" | "0" | "f" | "F" | "false" | "False" | "FALSE" => false,
-            "1" | "t" | "T" | "true" | "True" | "TRUE" => true,
-            other => {
-                return Err(format!(
-                    "spec.deleted is `{other}`, which must be `true` or `false`"
-                ));
-            }
-        },
+        Some(Value::String(text)) if text.is_empty() => false,
+        Some(Value::String(text)) => go_bool(text)
+            .ok_or_else(|| format!("spec.deleted is `{text}`, which must be `true` or `false`"))?,
         Some(other) => {
             return Err(format!(
                 "spec.deleted is {other}, which must be the text `true` or `false`"
