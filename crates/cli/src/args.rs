@@ -30,9 +30,10 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use serde::{Deserialize, Serialize};
+use tortie_store::connect::DatastoreType;
 
 use crate::completion::{kinds, names};
 
@@ -92,16 +93,16 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Where resources are kept; found out from the environment and the configuration file if not given.
-    #[arg(long, global = true, value_name = "TYPE")]
+    #[arg(long, global = true, value_name = "TYPE", value_parser = datastore_type())]
     pub(crate) datastore: Option<DatastoreType>,
     /// Folder of the embedded datastore.
-    #[arg(long, global = true, env = crate::config::DATA_FOLDER_VARIABLE, value_name = "FOLDER")]
+    #[arg(long, global = true, env = tortie_store::connect::DATA_FOLDER_VARIABLE, value_name = "FOLDER")]
     pub(crate) data_dir: Option<PathBuf>,
     /// File of the embedded datastore [default: tortie.redb in that folder].
-    #[arg(long, global = true, env = "TORTIE_DATA_FILE", value_name = "FILE")]
+    #[arg(long, global = true, env = tortie_store::connect::DATA_FILE_VARIABLE, value_name = "FILE")]
     pub(crate) data_file: Option<PathBuf>,
     /// Configuration file in the form that calicoctl reads.
-    #[arg(short, long, global = true, value_name = "FILE", default_value = crate::config::DEFAULT_FILE)]
+    #[arg(short, long, global = true, value_name = "FILE", default_value = tortie_store::connect::DEFAULT_FILE)]
     pub(crate) config: PathBuf,
     /// Context of the kubeconfig to use.
     #[arg(long, global = true, value_name = "NAME")]
@@ -130,20 +131,6 @@ pub(crate) enum LogFormat {
     Text,
     /// An object of JSON a line.
     Json,
-}
-
-/// The kinds of datastore.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum DatastoreType {
-    /// A file on this machine; nothing else is needed.
-    Embedded,
-    /// etcd, with Calico's keys.
-    #[value(alias = "etcd")]
-    Etcdv3,
-    /// Kubernetes, with Calico's custom resources.
-    #[value(alias = "k8s", alias = "kdd")]
-    Kubernetes,
 }
 
 /// What to do.
@@ -403,6 +390,20 @@ fn is_diff(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter().skip(1);
     let command = words.find_map(|word| tree.find_subcommand(word));
     command.is_some_and(|command| command.get_name() == "diff")
+}
+
+/// The kinds of datastore, with what their names mean.
+fn datastore_type() -> impl TypedValueParser<Value = DatastoreType> {
+    let known = PossibleValuesParser::new([
+        PossibleValue::new("embedded").help("A file on this machine; nothing else is needed"),
+        PossibleValue::new("etcdv3")
+            .alias("etcd")
+            .help("etcd, with Calico's keys"),
+        PossibleValue::new("kubernetes")
+            .aliases(["k8s", "kdd"])
+            .help("Kubernetes, with Calico's custom resources"),
+    ]);
+    known.try_map(|word| word.parse())
 }
 
 /// Levels, and those that calicoctl has besides.

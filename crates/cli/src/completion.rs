@@ -8,9 +8,10 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
 use tortie_api::Kind;
 use tortie_store::Query;
+use tortie_store::connect::{DatastoreType, environment};
 
-use crate::args::{self, Cli, DatastoreType, Global};
-use crate::config::{Target, open_target};
+use crate::args::{self, Cli, Global};
+use crate::config::{find_target, open_target};
 
 /// The variable that says that a shell asks, and which one.
 pub(crate) const VARIABLE: &str = "COMPLETE";
@@ -72,7 +73,7 @@ impl Line {
     /// What the datastore has of the kind that is named first. Nothing is said of what goes wrong: somebody is typing.
     fn names(&self) -> Option<Vec<String>> {
         let kind = self.0.iter().find_map(|word| Kind::from_word(word))?;
-        let target = Target::find(&self.global()?, &|name| std::env::var(name).ok()).ok()?;
+        let target = find_target(&self.global()?, &environment).ok()?;
         if target.datastore == DatastoreType::Embedded && !target.data_file.exists() {
             return None;
         }

@@ -2,8 +2,11 @@
 
 use std::net::IpAddr;
 
+use tortie_api::names::DEFAULT_VETH_PREFIX;
+use tortie_store::connect::{Source, interface_prefix};
+
 use crate::config::{self, NetworkConfig};
-use crate::datastore::{Datastore, Environment, veth_prefix};
+use crate::datastore::Datastore;
 use crate::endpoint::Endpoints;
 use crate::error::Result;
 use crate::identity::Identity;
@@ -21,7 +24,7 @@ pub struct Context<'a> {
     /// The datastore.
     pub datastore: Datastore,
     /// The variables of the environment.
-    pub environment: Environment<'a>,
+    pub environment: Source<'a>,
     /// Who the request is about.
     pub identity: Identity,
     /// What names of the interfaces of pods start with.
@@ -35,7 +38,7 @@ impl<'a> Context<'a> {
         config: &'a NetworkConfig,
         raw: &'a [u8],
         datastore: Datastore,
-        environment: Environment<'a>,
+        environment: Source<'a>,
     ) -> Result<Self> {
         let node = config::node_name(config)?;
         Ok(Self {
@@ -45,7 +48,7 @@ impl<'a> Context<'a> {
             datastore,
             environment,
             identity: Identity::of(request, &node),
-            prefix: veth_prefix(environment),
+            prefix: interface_prefix(environment).unwrap_or_else(|| DEFAULT_VETH_PREFIX.to_owned()),
         })
     }
 

@@ -43,7 +43,7 @@ pub use add::add;
 pub use check::check;
 pub use config::NetworkConfig;
 pub use context::Context;
-pub use datastore::{Datastore, Environment};
+pub use datastore::Datastore;
 pub use del::del;
 pub use error::{Code, Error, Result};
 pub use gc::gc;

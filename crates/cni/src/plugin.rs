@@ -8,10 +8,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tortie_store::connect::{Source, environment};
 
 use crate::config::{NetworkConfig, written_version_of};
 use crate::context::Context;
-use crate::datastore::{Datastore, Environment};
+use crate::datastore::Datastore;
 use crate::error::{Code, Error, Result};
 use crate::ipam::{self, Wanted};
 use crate::request::{Command, Request};
@@ -90,7 +91,6 @@ pub fn main(plugin: Plugin, arguments: &[OsString], version: &str) -> ExitCode {
 
 /// Takes over what `host-local` has given out on this node, however often that has to be tried.
 fn upgrade_node() -> Result<()> {
-    let environment = |name: &str| std::env::var(name).ok();
     let node = environment("KUBERNETES_NODE_NAME").unwrap_or_default();
     if node.is_empty() {
         let message = "KUBERNETES_NODE_NAME is not set: whose addresses are to be taken over?";
@@ -119,11 +119,10 @@ fn upgrade_node() -> Result<()> {
 /// Reads the configuration, works, and prints the outcome.
 fn finish(
     plugin: Option<Plugin>,
-    work: impl FnOnce(&[u8], Environment<'_>) -> Result<Option<Value>>,
+    work: impl FnOnce(&[u8], Source<'_>) -> Result<Option<Value>>,
 ) -> ExitCode {
     let mut stdin = Vec::new();
     let read = io::stdin().take(MAX_CONFIG).read_to_end(&mut stdin);
-    let environment = |name: &str| std::env::var(name).ok();
     let outcome = match read {
         Err(error) => Err(Error::of(
             Code::Io,
@@ -161,7 +160,7 @@ fn serve(
     plugin: Plugin,
     request: &Request,
     stdin: &[u8],
-    environment: Environment<'_>,
+    environment: Source<'_>,
 ) -> Result<Option<Value>> {
     if request.command == Command::Version {
         return Ok(Some(versions(stdin)));
@@ -235,7 +234,7 @@ fn versions(stdin: &[u8]) -> Value {
 }
 
 /// Sees whether the datastore can be reached and is ready, as installers ask before they put a configuration in place.
-fn test_connection(stdin: &[u8], environment: Environment<'_>) -> Result<Option<Value>> {
+fn test_connection(stdin: &[u8], environment: Source<'_>) -> Result<Option<Value>> {
     let config = NetworkConfig::parse(stdin)?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

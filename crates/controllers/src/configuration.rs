@@ -7,10 +7,11 @@ use futures::StreamExt as _;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tortie_api::KubeControllersConfiguration;
+use tortie_store::connect::DatastoreType;
 use tortie_store::{Change, Client, Error, Key, Kind, Query, Resource, Revision};
 
 use crate::identity;
-use crate::settings::{Datastore, RESOURCE_NAME, Refused, Settings, default_spec, resolve};
+use crate::settings::{RESOURCE_NAME, Refused, Settings, default_spec, resolve};
 
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -18,7 +19,7 @@ const RETRY: Duration = Duration::from_secs(1);
 pub(crate) struct Configuration {
     pub(crate) client: Client,
     pub(crate) variables: BTreeMap<String, String>,
-    pub(crate) datastore: Datastore,
+    pub(crate) datastore: DatastoreType,
 }
 
 impl Configuration {

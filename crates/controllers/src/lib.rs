@@ -41,5 +41,5 @@ pub mod tier;
 mod workload_endpoint;
 
 pub use machines::list_machines;
-pub use process::{Backend, Error, Options, own_namespace, run};
+pub use process::{Error, Options, own_namespace, run};
 pub use tortie_operator::LeaderElection;

@@ -11,8 +11,9 @@ use kube::Api;
 use tokio::time::sleep;
 use tortie_api::crd::Group;
 use tortie_operator::BoxError;
+use tortie_store::connect::Backend;
 
-use crate::process::{Backend, own_namespace};
+use crate::process::own_namespace;
 
 /// The `DaemonSet` of the agents.
 const AGENTS: &str = "calico-node";
@@ -42,7 +43,7 @@ pub(crate) async fn run(
                 custom_resources::migrate(&cluster).await
             }
             // Never had other names.
-            Backend::Kubernetes(_) | Backend::Other => return Ok(()),
+            Backend::Kubernetes(_) | Backend::Embedded => return Ok(()),
         };
         match moved {
             Ok(moved) => {

@@ -15,12 +15,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tortie_operator::{LeaderElection, Manager};
 use tortie_store::Client;
-use tortie_store::etcd::EtcdStore;
-use tortie_store::kubernetes::KubernetesStore;
+use tortie_store::connect::Backend;
 
 use crate::configuration::Configuration;
 use crate::health::{self, Status};
-use crate::settings::{Datastore, LogLevel, Refused, Settings};
+use crate::settings::{LogLevel, Refused, Settings};
 
 /// How long the datastore may be unusable at the start.
 const START_PATIENCE: Duration = Duration::from_mins(1);
@@ -61,17 +60,6 @@ pub struct Options {
     pub set_log_level: Box<dyn Fn(LogLevel) + Send + Sync>,
 }
 
-/// What kind of datastore there is.
-#[derive(Debug, Clone)]
-pub enum Backend {
-    /// etcd.
-    Etcd(EtcdStore),
-    /// Custom resources of the cluster itself.
-    Kubernetes(KubernetesStore),
-    /// Another that is not in Kubernetes.
-    Other,
-}
-
 /// Why the process cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -95,16 +83,6 @@ pub enum Error {
     Controllers(#[source] tortie_operator::Error),
 }
 
-impl Backend {
-    /// Whether what is to be known of the cluster must be copied there.
-    pub fn datastore(&self) -> Datastore {
-        match self {
-            Self::Etcd(_) | Self::Other => Datastore::Own,
-            Self::Kubernetes(_) => Datastore::Kubernetes,
-        }
-    }
-}
-
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
@@ -121,7 +99,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) -> Result
     let configuration = Configuration {
         client: options.client.clone(),
         variables: options.variables.clone(),
-        datastore: options.backend.datastore(),
+        datastore: options.backend.datastore_type(),
     };
     configuration.check().map_err(Error::Refused)?;
     let status = Arc::new(Status::new(options.status_file.clone()));

@@ -38,15 +38,6 @@ pub const DEFAULT_COMPACTION_PERIOD: Duration = Duration::from_mins(10);
 /// The port of the metrics.
 pub const DEFAULT_METRICS_PORT: u16 = 9094;
 
-/// Where the resources are kept, as far as it matters to the controllers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Datastore {
-    /// Outside of Kubernetes: what is to be known of the cluster is copied there.
-    Own,
-    /// In Kubernetes itself: its objects are seen without a copy.
-    Kubernetes,
-}
-
 /// All that the process and its controllers are told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {

@@ -74,7 +74,7 @@ impl KubernetesStore {
     /// Prepares to use a cluster. Unless the configuration names the API group, the API server is asked which of them
     /// it serves.
     pub async fn connect(config: &KubernetesConfig) -> Result<Self> {
-        let (client, address) = config.client().await?;
+        let (client, address) = config.client_and_address().await?;
         let group = match config.api_group {
             Some(group) => group,
             None => group::discover(&client, &address).await?,

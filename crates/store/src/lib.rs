@@ -11,6 +11,7 @@
 
 mod cause;
 mod client;
+pub mod connect;
 pub mod contract;
 mod default_profile;
 pub mod embedded;

@@ -12,12 +12,13 @@ use tortie_agent::config::{self as parameters, Sources, explain, resolve, withou
 use tortie_agent::{Agent, Options};
 use tortie_node::Registration;
 use tortie_store::Client;
+use tortie_store::connect::{self, Connection, felix_variable};
 
 use super::node::{enforced, startup};
 use super::until_signal;
 use crate::args;
 use crate::args::Global;
-use crate::config::{Connection, await_with, felix_variable};
+use crate::config::await_with;
 
 /// Where the agent looks for parameters.
 pub(crate) const PARAMETER_FILE: &str = "/etc/calico/felix.cfg";
@@ -30,8 +31,7 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
     if args.explain_config {
         return explain_config(&node, environment, file, global).await;
     }
-    let environment_variable = |name: &str| std::env::var(name).ok();
-    let variable = |name: &str| felix_variable(&environment_variable, name);
+    let variable = |name: &str| felix_variable(&connect::environment, name);
     let connection = await_with(global, &variable).await?;
     let served = connection.serve_others();
     let Connection {
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         file,
         store: Arc::clone(client.store()),
         cluster,
-        about: format!("tortie agent, datastore {}", backend.name()),
+        about: format!("tortie agent, datastore {}", backend.datastore_type()),
         take_over: args.take_over,
         runtime: tokio::runtime::Handle::current(),
         status_folder: args.status_folder.clone(),

@@ -10,10 +10,11 @@ use tortie_apiserver::aggregated::{CertificateFiles, ServiceReference, Settings}
 use tortie_apiserver::{aggregated, webhooks};
 use tortie_controllers::own_namespace;
 use tortie_store::Client;
+use tortie_store::connect::{Backend, Connection};
 
 use super::until_signal;
 use crate::args::{ApiServer, Global, Webhooks};
-use crate::config::{Backend, Connection, cluster, open};
+use crate::config::{cluster, open};
 
 /// Where Calico's programs are if this process is in no pod.
 const USUAL_NAMESPACE: &str = "kube-system";

@@ -7,12 +7,13 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use tortie_controllers::settings::{self, Refused, default_spec, explain, resolve};
 use tortie_controllers::{LeaderElection, Options, flannel, own_namespace};
+use tortie_store::connect::{Backend, Connection, DatastoreType};
 use tortie_store::{Error, Key, Kind, Resource};
 
 use super::{logging, until_signal, variables};
 use crate::args;
 use crate::args::Global;
-use crate::config::{Connection, cluster, open};
+use crate::config::{cluster, open};
 
 /// Where the lease is if this process is in no pod.
 const USUAL_NAMESPACE: &str = "kube-system";
@@ -24,7 +25,7 @@ pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<Exit
         return migrate_from_flannel(&variables, global).await;
     }
     // Before anything is asked of anybody.
-    let check = resolve(&variables, settings::Datastore::Own, &default_spec());
+    let check = resolve(&variables, DatastoreType::Etcdv3, &default_spec());
     check.map_err(|refused| anyhow::anyhow!(lines(&refused)))?;
     let connection = open(global).await?;
     let _served = connection.serve_others();
@@ -34,7 +35,6 @@ pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<Exit
         backend,
         ..
     } = connection;
-    let backend = backend.into();
     if args.explain_config {
         return explain_config(&variables, &backend, &client).await;
     }
@@ -98,7 +98,7 @@ fn leader_election(args: &args::Controllers) -> LeaderElection {
 
 async fn explain_config(
     variables: &BTreeMap<String, String>,
-    backend: &tortie_controllers::Backend,
+    backend: &Backend,
     client: &tortie_store::Client,
 ) -> Result<ExitCode> {
     let key = Key::global(Kind::KubeControllersConfiguration, settings::RESOURCE_NAME);
@@ -107,7 +107,7 @@ async fn explain_config(
         Ok(_) | Err(Error::NotFound(_)) => default_spec(),
         Err(error) => return Err(error).with_context(|| format!("{key} could not be read")),
     };
-    let resolved = resolve(variables, backend.datastore(), &spec)
+    let resolved = resolve(variables, backend.datastore_type(), &spec)
         .map_err(|refused| anyhow::anyhow!(lines(&refused)))?;
     let rows = explain(&resolved);
     let fields = rows

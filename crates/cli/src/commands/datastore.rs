@@ -14,10 +14,11 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use tortie_api::ClusterInformation;
+use tortie_store::connect::Connection;
 use tortie_store::{Client, Error, Key, Kind, Resource};
 
 use crate::args::{Datastore, DatastoreCommand, Global, MigrateCommand};
-use crate::config::{Connection, open};
+use crate::config::open;
 
 /// How often the lock is written that others came before.
 const ATTEMPTS: usize = 10;

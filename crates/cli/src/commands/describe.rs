@@ -11,10 +11,11 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use tortie_api::Resource;
 use tortie_store::Query;
+use tortie_store::connect::Connection;
 
 use super::kinds;
 use crate::args::{Describe, Global};
-use crate::config::{self, Connection};
+use crate::config;
 use crate::output::to_yaml;
 
 /// Width of the first column.

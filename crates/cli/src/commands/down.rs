@@ -9,12 +9,13 @@ use tortie_agent::config::{Sources, from_environment, resolve};
 use tortie_dataplane::{OurRoutes, remove_everything};
 use tortie_kernel::namespace::is_root;
 use tortie_kernel::route::Protocol;
+use tortie_store::connect::ROOTS_FOLDER;
 
 use super::agent::{PARAMETER_FILE, parameter_file};
 use super::pod::Site;
 use super::up::Process;
 use crate::args::Global;
-use crate::config::{ROOTS_FOLDER, data_folder};
+use crate::config::data_folder;
 
 pub(super) async fn run(global: &Global) -> Result<ExitCode> {
     let folder = data_folder(global);

@@ -15,10 +15,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use tortie_ipam::Ipam;
+use tortie_store::connect::Connection;
 use tortie_store::{Client, Key, Kind, Resource};
 
 use crate::args::{self, Global, IpamCommand};
-use crate::config::{Connection, open};
+use crate::config::open;
 
 /// Address management of a datastore.
 struct Addresses {

@@ -10,11 +10,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use tortie_agent::{NodeStatus, Problem};
+use tortie_store::connect::{DatastoreType, Target, environment};
 
 use self::cluster::Cluster;
 use super::report;
-use crate::args::{DatastoreType, Global, Status, StatusOutput};
-use crate::config::Target;
+use crate::args::{Global, Status, StatusOutput};
+use crate::config::find_target;
 
 /// All that could be found out.
 #[derive(Debug, Serialize)]
@@ -55,7 +56,7 @@ pub(super) async fn run(args: &Status, global: &Global) -> Result<ExitCode> {
 }
 
 async fn find(args: &Status, global: &Global) -> Result<Found> {
-    let target = Target::find(global, &|name| std::env::var(name).ok())?;
+    let target = find_target(global, &environment)?;
     let mut found = Found {
         well: false,
         version: env!("CARGO_PKG_VERSION"),

@@ -21,11 +21,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use tortie_kernel::namespace::is_root;
+use tortie_store::connect::{DatastoreType, environment};
 
 use super::isolation::{self, INTERRUPTED};
 use super::root;
-use crate::args::{DatastoreType, Global, Part, Up};
-use crate::config::Target;
+use crate::args::{Global, Part, Up};
+use crate::config::target_of_up;
 
 pub(super) use api::{API_SOCKET, ApiServer, serve_store};
 pub(super) use enter::enter_network;
@@ -49,7 +50,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<ExitCode> {
     if args.detach {
         return detached::run(global);
     }
-    let target = Target::of_up(global, &|name| std::env::var(name).ok())?;
+    let target = target_of_up(global, &environment)?;
     match target.datastore {
         DatastoreType::Embedded => {
             if let Some(parent) = args.inside.parent {

@@ -6,9 +6,10 @@ use tokio::sync::Notify;
 use tortie_api::crd::Group;
 use tortie_operator::Manager;
 use tortie_store::Client;
+use tortie_store::connect::Backend;
 use tortie_store::kubernetes::KubernetesStore;
 
-use super::{Backend, Options};
+use super::Options;
 use crate::mirror::{self, Mirrored, Namespaces, Policies, ServiceAccounts};
 use crate::settings::{Mirroring, NodeSettings, Settings};
 use crate::{

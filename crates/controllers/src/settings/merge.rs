@@ -11,13 +11,14 @@ use tortie_api::kube_controllers_configuration::{
     WorkloadEndpointControllerConfig,
 };
 use tortie_api::scalar::GoDuration;
+use tortie_store::connect::DatastoreType;
 
 use super::read::{
     AUTO_HOST_ENDPOINTS, COMPACTION_PERIOD, Controller, ENABLED_CONTROLLERS, HEALTH_ENABLED,
     LOG_LEVEL, RECONCILER_PERIOD, SYNC_NODE_LABELS, Variables, duration, log_level,
 };
 use super::{
-    DEFAULT_COMPACTION_PERIOD, DEFAULT_METRICS_PORT, DEFAULT_PERIOD, DEFAULT_WORKERS, Datastore,
+    DEFAULT_COMPACTION_PERIOD, DEFAULT_METRICS_PORT, DEFAULT_PERIOD, DEFAULT_WORKERS,
     HostEndpointSettings, LoadBalancerSettings, LogLevel, Mirroring, NodeSettings, Origin, Refused,
     Resolved, Settings,
 };
@@ -25,7 +26,7 @@ use super::{
 /// The settings that follow from the variables of the process and the resource; or every variable that cannot be used.
 pub fn resolve(
     variables: &BTreeMap<String, String>,
-    datastore: Datastore,
+    datastore: DatastoreType,
     spec: &KubeControllersConfigurationSpec,
 ) -> Result<Resolved, Vec<Refused>> {
     let mut merge = Merge {
@@ -41,7 +42,7 @@ pub fn resolve(
         return Err(variables.refused);
     }
     let mut environment_vars = variables.overrides();
-    if datastore == Datastore::Kubernetes && settings.node.is_some() {
+    if datastore == DatastoreType::Kubernetes && settings.node.is_some() {
         environment_vars.insert("DATASTORE_TYPE".into(), "kubernetes".into());
     }
     let status = KubeControllersConfigurationStatus {
@@ -62,7 +63,7 @@ struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    fn settings(&mut self, datastore: Datastore) -> Settings {
+    fn settings(&mut self, datastore: DatastoreType) -> Settings {
         let spec = self.spec;
         let level = self.variables.log_level();
         let log_level = self.first(
@@ -143,7 +144,7 @@ impl Merge<'_> {
                     })
             });
         // Kubernetes' objects need no copies in Kubernetes, and must not have them.
-        let is_own = datastore == Datastore::Own;
+        let is_own = datastore != DatastoreType::Kubernetes;
         let node = self.is_on(
             "controllers.node",
             Controller::Node,
@@ -194,7 +195,7 @@ impl Merge<'_> {
         }
     }
 
-    fn node(&mut self, datastore: Datastore) -> NodeSettings {
+    fn node(&mut self, datastore: DatastoreType) -> NodeSettings {
         let section = self.spec.controllers.node.as_ref();
         let given = self.variables.boolean(SYNC_NODE_LABELS);
         let sync_labels = self.first(
@@ -215,8 +216,8 @@ impl Merge<'_> {
         let resource = resource.filter(|_| given.is_none());
         let create_default = resource.and_then(|resource| resource.create_default_host_endpoint);
         NodeSettings {
-            delete_nodes: datastore == Datastore::Own,
-            sync_labels: sync_labels && datastore == Datastore::Own,
+            delete_nodes: datastore != DatastoreType::Kubernetes,
+            sync_labels: sync_labels && datastore != DatastoreType::Kubernetes,
             host_endpoints: HostEndpointSettings {
                 auto_create,
                 create_default: create_default != Some(DefaultHostEndpointMode::Disabled),

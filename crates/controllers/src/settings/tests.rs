@@ -6,6 +6,8 @@ use tortie_api::kube_controllers_configuration::{
     MigrationControllerConfig, NodeControllerConfig, PolicyControllerConfig,
 };
 
+use tortie_store::connect::DatastoreType;
+
 use super::*;
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -19,7 +21,7 @@ fn variables(given: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 #[track_caller]
 fn with(given: &[(&str, &str)], spec: &KubeControllersConfigurationSpec) -> Resolved {
-    resolve(&variables(given), Datastore::Own, spec).unwrap()
+    resolve(&variables(given), DatastoreType::Etcdv3, spec).unwrap()
 }
 
 /// The names of the controllers that are on.
@@ -179,7 +181,7 @@ fn the_variable_for_host_endpoints_stands_for_the_whole_section() {
 fn in_kubernetes_nothing_is_copied_and_nodes_are_neither_deleted_nor_labelled() {
     let resolved = resolve(
         &variables(&[("SYNC_NODE_LABELS", "true")]),
-        Datastore::Kubernetes,
+        DatastoreType::Kubernetes,
         &default_spec(),
     );
     let resolved = resolved.unwrap();
@@ -206,7 +208,7 @@ fn the_migrator_can_be_turned_off_and_ports_too() {
 
 #[track_caller]
 fn refused(given: &[(&str, &str)], expected: &[&str]) {
-    let refused = resolve(&variables(given), Datastore::Own, &default_spec()).unwrap_err();
+    let refused = resolve(&variables(given), DatastoreType::Etcdv3, &default_spec()).unwrap_err();
     let texts: Vec<String> = refused.iter().map(ToString::to_string).collect();
     assert_eq!(texts, expected);
 }

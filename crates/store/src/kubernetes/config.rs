@@ -133,8 +133,13 @@ impl KubernetesConfig {
         Ok(server.zip(certificate))
     }
 
-    /// A client for the API server.
-    pub(super) async fn client(&self) -> Result<(kube::Client, String)> {
+    /// A client for the API server, for objects that are not resources.
+    pub async fn client(&self) -> Result<kube::Client> {
+        Ok(self.client_and_address().await?.0)
+    }
+
+    /// The same, with the address of the API server for messages.
+    pub(super) async fn client_and_address(&self) -> Result<(kube::Client, String)> {
         let mut config = match self.kubeconfig()? {
             Some(kubeconfig) => {
                 let options = KubeConfigOptions::default();

@@ -10,6 +10,7 @@ use futures::StreamExt as _;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tortie_api::Resource;
+use tortie_store::connect::environment;
 use tortie_store::{Applied, Client, Error, Key};
 
 use super::folder::{Folder, Role};
@@ -18,7 +19,7 @@ use super::roll_back::cluster_id;
 use super::watch::{self, Watcher};
 use crate::args::{Files, Global};
 use crate::commands::write::{self, IN_FLIGHT, Mode, Task};
-use crate::config::{self, Target};
+use crate::config::{self, find_target};
 
 /// The exit code where the datastore is neither as applied nor as it was before.
 const NOT_ROLLED_BACK: u8 = 3;
@@ -40,7 +41,7 @@ pub(in crate::commands) async fn run(
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     // Found once: whoever rolls back must reach the very same.
-    let target = Target::find(global, &|name| std::env::var(name).ok())?.pinned()?;
+    let target = find_target(global, &environment)?.pinned()?;
     let client = config::open_target(&target).await?.client;
     write::initialize(&client).await;
     let (first, rest) = write::split(tasks, Mode::Apply);

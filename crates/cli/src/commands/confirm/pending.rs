@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tortie_api::{Kind, Resource};
 use tortie_store::Key;
-
-use crate::config::Target;
+use tortie_store::connect::Target;
 
 /// Everything that one `apply --confirm` did.
 #[derive(Debug, Clone, Serialize, Deserialize)]

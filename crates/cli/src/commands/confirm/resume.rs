@@ -3,11 +3,11 @@
 use std::io::Write as _;
 
 use anyhow::Result;
+use tortie_store::connect::DatastoreType;
 
 use super::folder::{Folder, Role};
 use super::pending::{Pending, State};
 use super::watch::{self, Watcher};
-use crate::args::DatastoreType;
 
 /// Who takes it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

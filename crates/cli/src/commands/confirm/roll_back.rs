@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde_json::Value;
 use tortie_api::{Kind, Resource};
+use tortie_store::connect::{Target, environment};
 use tortie_store::{Client, Error, Key, Precondition, Revision};
 
 use super::pending::{Change, Outcome, Pending};
 use crate::commands::report;
-use crate::config::{self, Target};
+use crate::config;
 
 /// How long a datastore that cannot be opened is tried, and the pause in between.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -91,9 +92,7 @@ pub(super) async fn cluster_id(client: &Client) -> Option<String> {
 
 /// Opens the datastore; another process may have it for a while.
 async fn connect(target: &Target) -> Result<Client> {
-    let target = target
-        .clone()
-        .with_secrets(&|name| std::env::var(name).ok())?;
+    let target = target.clone().with_secrets(&environment)?;
     let end = Instant::now() + PATIENCE;
     loop {
         match config::open_target(&target).await {

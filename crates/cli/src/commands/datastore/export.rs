@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use tortie_api::k8s::is_kubernetes_policy;
 use tortie_api::{FelixConfiguration, Kind, Resource};
+use tortie_store::connect::{Backend, Connection};
 use tortie_store::{Client, Query};
 
 use super::addresses::Addresses;
 use super::dump::{Dump, KINDS};
 use super::node_names::NodeNames;
 use super::read_information;
-use crate::config::{Backend, Connection};
 
 pub(super) async fn run(connection: &Connection) -> Result<ExitCode> {
     let found = match connection.backend {

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use tortie_store::connect::{DatastoreType, Target, environment};
 use tortie_store::embedded;
 use tortie_store::socket::{self, SocketStore};
 use tortie_store::{Compacted, Store, Verified};
 
-use crate::args::{DatastoreType, Global};
-use crate::config::{Target, open_target};
+use crate::args::Global;
+use crate::config::{find_target, open_target};
 
 /// Checks every page and every object.
 pub(super) async fn check(global: &Global) -> Result<ExitCode> {
@@ -115,7 +116,7 @@ pub(super) async fn restore(from: &Path, replace: bool, global: &Global) -> Resu
 }
 
 fn target(global: &Global) -> Result<Target> {
-    let target = Target::find(global, &|name| std::env::var(name).ok())?.pinned()?;
+    let target = find_target(global, &environment)?.pinned()?;
     if target.datastore != DatastoreType::Embedded {
         bail!("only the embedded datastore is a file; use the tools of etcd or Kubernetes");
     }

@@ -15,13 +15,13 @@ use sha2::{Digest as _, Sha256};
 use tortie_api::k8s::is_kubernetes_policy;
 use tortie_api::tier::BUILT_IN;
 use tortie_api::{ClusterInformation, Kind, Resource};
+use tortie_store::connect::{Backend, Connection};
 use tortie_store::{Client, Error, Key, Query, Store};
 
 use super::definitions;
 use super::dump::{Dump, KINDS};
 use super::{information_key, read_information, update_information};
 use crate::commands::report;
-use crate::config::{Backend, Connection};
 
 /// The note that an import has begun, with the digest of its file.
 const IMPORTING: &str = "projectcalico.org/importing";

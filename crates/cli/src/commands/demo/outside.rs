@@ -10,10 +10,10 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use tortie_store::connect::DATA_FOLDER_VARIABLE;
 
 use crate::args::{Demo, DemoOutput};
 use crate::commands::isolation::Isolated;
-use crate::config::DATA_FOLDER_VARIABLE;
 
 /// How long the demo may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);

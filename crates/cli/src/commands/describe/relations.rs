@@ -7,11 +7,11 @@ use tortie_api::{IpPool, Kind, Resource};
 use tortie_engine::convert::policy_id;
 use tortie_engine::verdict::{AppliedPolicy, EndpointKey};
 use tortie_ipam::Ipam;
+use tortie_store::connect::Connection;
 use tortie_store::{Client, Query};
 
 use super::Section;
 use super::world::{World, policy_name};
-use crate::config::Connection;
 
 /// All that is to be said beside the resource itself. The world is made for the first that needs it.
 pub(super) async fn of(

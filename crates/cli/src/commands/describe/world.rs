@@ -10,9 +10,9 @@ use tortie_engine::input::{Entity, NetworkSet, Rule};
 use tortie_engine::verdict::{AppliedPolicy, EndpointKey};
 use tortie_engine::{Config, Engine, Scope, Update};
 use tortie_selector::Selector;
+use tortie_store::connect::Connection;
 
 use crate::commands::why::updates;
-use crate::config::Connection;
 
 /// What the datastore tells agents, and what the engine makes of it.
 pub(super) struct World {

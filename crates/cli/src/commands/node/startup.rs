@@ -15,11 +15,12 @@ use tortie_node::autodetect::Interface;
 use tortie_node::tunnel::{self, Outcome};
 use tortie_node::{KubernetesFacts, Registrar, Settings, follow, register};
 use tortie_store::Client;
+use tortie_store::connect::Connection;
 
 use crate::args::{Global, Startup, TunnelAddresses};
 use crate::commands::agent::machine_name;
 use crate::commands::variables;
-use crate::config::{Connection, open};
+use crate::config::open;
 
 pub(super) async fn startup(args: &Startup, global: &Global) -> Result<ExitCode> {
     let settings = settings(args.node.as_deref())?;

@@ -12,11 +12,12 @@ use tortie_api::{CalicoNodeStatus, ClusterInformation, Kind, Resource};
 use tortie_engine::Update;
 use tortie_engine::convert::{Converted, Converter};
 use tortie_ipam::{Ipam, PoolUtilization};
+use tortie_store::connect::Target;
 use tortie_store::{Client, Error, List, Query};
 
 use super::problem;
 use crate::commands::report;
-use crate::config::{Target, open_target};
+use crate::config::open_target;
 
 /// Kinds of which nothing is said but how full pools are.
 const IPAM_KINDS: [Kind; 3] = [Kind::BlockAffinity, Kind::IpamBlock, Kind::IpamHandle];

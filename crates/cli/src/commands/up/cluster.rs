@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use tortie_node::Registration;
+use tortie_store::connect::{self, Connection};
 
 use super::parts::Parts;
 use super::surroundings::Surroundings;
@@ -12,7 +13,7 @@ use super::{OwnFile, READY, systemd};
 use crate::args::{Global, Part, Up};
 use crate::commands::agent::node_name;
 use crate::commands::node::startup;
-use crate::config::{Connection, await_with, cluster, data_folder};
+use crate::config::{await_with, cluster, data_folder};
 
 pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let environment = tortie_agent::config::from_environment(std::env::vars_os());
@@ -22,7 +23,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
         cluster: kubernetes,
         backend,
         ..
-    } = await_with(global, &|name| std::env::var(name).ok()).await?;
+    } = await_with(global, &connect::environment).await?;
     let folder = data_folder(global);
     let _process = OwnFile::of_process(&folder)?;
     let settings = startup::settings(Some(&node))?;
@@ -36,7 +37,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
             is_kubernetes: kubernetes.is_some(),
         };
         parts.keep_place(client.clone(), node.clone(), registration);
-        let (store, name) = (Arc::clone(client.store()), backend.name());
+        let (store, name) = (Arc::clone(client.store()), backend.datastore_type().name());
         let machine = Surroundings::machine();
         parts.start_agent(node, store, kubernetes.clone(), name, args, machine)?;
     }
@@ -45,7 +46,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     if !args.without.contains(&Part::Controllers) && (kubernetes.is_some() || has_kubeconfig) {
         let kubernetes = cluster(kubernetes, global).await?;
         let status_file = folder.join("controllers.json");
-        parts.start_controllers(client, backend.into(), kubernetes, false, status_file);
+        parts.start_controllers(client, backend, kubernetes, false, status_file);
     }
     systemd::notify_ready();
     writeln!(anstream::stdout(), "{READY}")?;

@@ -4,10 +4,11 @@ use std::path::absolute;
 
 use anyhow::{Context as _, Result};
 use tortie_kernel::namespace;
+use tortie_store::connect::{DatastoreType, environment};
 
 use super::Process;
-use crate::args::{Cli, Command, DatastoreType, NodeCommand, PodCommand};
-use crate::config::{Target, data_folder};
+use crate::args::{Cli, Command, NodeCommand, PodCommand};
+use crate::config::{data_folder, find_target};
 
 /// When a command goes there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub(in crate::commands) fn enter_network(cli: &mut Cli) -> Result<()> {
         _ => return Ok(()),
     };
     // Who has mistaken a setting hears of it from the command itself.
-    let target = || Target::find(&cli.global, &|name| std::env::var(name).ok());
+    let target = || find_target(&cli.global, &environment);
     if when == When::Meant
         && !target().is_ok_and(|target| target.datastore == DatastoreType::Embedded)
     {

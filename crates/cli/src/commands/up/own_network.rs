@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use tortie_kernel::namespace::is_root;
+use tortie_store::connect::DATA_FOLDER_VARIABLE;
 
 use super::surroundings;
 use crate::args::{Global, Up};
 use crate::commands::isolation::Isolated;
-use crate::config::{DATA_FOLDER_VARIABLE, data_folder, make_data_folder};
+use crate::config::{data_folder, make_data_folder};
 
 /// Where the node's name is kept, unless that is said.
 const NODE_NAME_FILE: &str = "CALICO_NODENAME_FILE";

@@ -195,7 +195,7 @@ impl Parts {
     pub(in crate::commands) fn start_controllers(
         &mut self,
         client: Client,
-        backend: tortie_controllers::Backend,
+        backend: tortie_store::connect::Backend,
         cluster: kube::Client,
         stands_alone: bool,
         status_file: PathBuf,

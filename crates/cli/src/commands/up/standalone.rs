@@ -60,7 +60,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let site = Site::new(folder.clone(), Arc::clone(&store) as _, cluster.clone());
     site.remove_dead().await;
     if !args.without.contains(&Part::Controllers) {
-        let backend = tortie_controllers::Backend::Other;
+        let backend = tortie_store::connect::Backend::Embedded;
         let status_file = folder.join("controllers.json");
         parts.start_controllers(client.clone(), backend, cluster.clone(), true, status_file);
     }

@@ -7,10 +7,11 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use tortie_apiserver::http::DEFAULT_MEMORY;
 use tortie_apiserver::standalone::SERVICE_NETWORK;
+use tortie_store::connect::{self, DatastoreType, Settings, Target};
 use tortie_store::embedded::DEFAULT_QUOTA;
 
-use crate::args::{DatastoreType, Global, Up};
-use crate::config::{Settings, Target, data_folder};
+use crate::args::{Global, Up};
+use crate::config::{data_folder, target_of_up};
 
 /// Where systemd makes folders for services.
 const STATE: &str = "/var/lib";
@@ -23,7 +24,7 @@ const ENVIRONMENT_FILE: &str = "/etc/tortie/environment";
 
 /// A unit that runs what was asked for.
 pub(super) fn unit(args: &Up, global: &Global) -> Result<String> {
-    let target = Target::of_up(global, &|name| std::env::var(name).ok())?.pinned()?;
+    let target = target_of_up(global, &connect::environment)?.pinned()?;
     let folder = std::path::absolute(data_folder(global))?;
     let program = std::env::current_exe().context("the path of this program")?;
     let command = command(&program, args, global, &target, &folder);
@@ -118,9 +119,7 @@ fn command(
     let mut option = |name: &str, value: &dyn std::fmt::Display| {
         command.push(format!("--{name}={value}"));
     };
-    if let Some(datastore) = target.datastore.to_possible_value() {
-        option("datastore", &datastore.get_name());
-    }
+    option("datastore", &target.datastore);
     option("data-dir", &folder.display());
     if global.data_file.is_some() {
         option("data-file", &target.data_file.display());

@@ -10,6 +10,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{Api, ListParams};
 use serde::de::DeserializeOwned;
 use tortie_api::Kind;
+use tortie_store::connect::{Backend, Connection};
 use tortie_store::{Client, List, Query};
 
 use super::object::{self, HostPod, host_addresses};
@@ -19,7 +20,7 @@ use super::world::{Builder, Listener, World};
 use crate::args::{Global, Why};
 use crate::commands::report;
 use crate::commands::up::{API_SOCKET, client_through};
-use crate::config::{self, Backend, Connection};
+use crate::config;
 use crate::input;
 
 /// The kinds that have a part in policy.

@@ -6,11 +6,11 @@ use anyhow::Result;
 use futures::future::join_all;
 use tortie_engine::Update;
 use tortie_store::Query;
+use tortie_store::connect::Connection;
 
 use super::load;
 use super::world::Builder;
 use crate::args::Global;
-use crate::config;
 
 /// The objects of files, with what plain manifests leave out. Those with problems are named on stderr and left out.
 pub(in crate::commands) fn of_files(paths: &[PathBuf], recursive: bool) -> Result<Vec<Update>> {
@@ -28,20 +28,18 @@ pub(in crate::commands) fn of_files(paths: &[PathBuf], recursive: bool) -> Resul
 
 /// What a datastore tells an agent.
 pub(in crate::commands) async fn of_datastore(global: &Global) -> Result<Vec<Update>> {
-    let connection = config::open(global).await?;
+    let connection = crate::config::open(global).await?;
     let server = load::local_server(global, &connection);
     of(&connection, server.as_ref()).await
 }
 
 /// The same of a datastore that is open already.
-pub(in crate::commands) async fn of_connection(
-    connection: &config::Connection,
-) -> Result<Vec<Update>> {
+pub(in crate::commands) async fn of_connection(connection: &Connection) -> Result<Vec<Update>> {
     of(connection, None).await
 }
 
 /// The same, with an API server that knows of services where the datastore does not.
-async fn of(connection: &config::Connection, server: Option<&kube::Client>) -> Result<Vec<Update>> {
+async fn of(connection: &Connection, server: Option<&kube::Client>) -> Result<Vec<Update>> {
     let mut builder = Builder::empty(Vec::new());
     let kinds = tortie_sync::Config::for_agent(None).kinds;
     let queries: Vec<Query> = kinds.into_iter().map(Query::all).collect();

@@ -12,7 +12,7 @@ const NAMES: [(&str, &str); 5] = [
 ];
 
 /// A variable of the datastore as the node agent reads it: its own name for it wins over everybody's.
-pub(crate) fn felix_variable(environment: Source<'_>, name: &str) -> Option<String> {
+pub fn felix_variable(environment: Source<'_>, name: &str) -> Option<String> {
     let given = |name: &str| environment(name).filter(|value| !value.is_empty());
     let (usual, felix) = NAMES
         .into_iter()

@@ -4,31 +4,32 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, bail};
-use clap::ValueEnum as _;
 use serde::{Deserialize, Serialize};
+use tortie_api::scalar::felix_bool;
 use tortie_api::yaml;
 
-use super::DEFAULT_FILE;
-use crate::args::DatastoreType;
+use super::{DatastoreType, Source};
+use crate::error::{Error, Result};
+use crate::etcd::{EtcdConfig, Pem};
+use crate::kubernetes::KubernetesConfig;
 
-/// Where a variable's value comes from; tests give their own.
-pub(crate) type Source<'a> = &'a dyn Fn(&str) -> Option<String>;
+/// The file that calicoctl reads unless told otherwise.
+pub const DEFAULT_FILE: &str = "/etc/calico/calicoctl.cfg";
 
 macro_rules! settings {
     ($($(#[$doc:meta])* $field:ident, $file:literal, $variable:literal;)*) => {
         /// What calicoctl can be told about its datastore; empty where nothing is said.
         #[derive(Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
         #[serde(try_from = "BTreeMap<String, Option<String>>", into = "BTreeMap<&'static str, String>")]
-        pub(crate) struct Settings {
-            $($(#[$doc])* pub(crate) $field: String,)*
+        pub struct Settings {
+            $(#[doc = concat!("`", $file, "` in the file.")] $(#[$doc])* pub $field: String,)*
         }
 
         impl Settings {
             /// What is said, by the names of the file and, where there is one, of the variable.
-            pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
+            pub fn given(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
                 let all = [$(($file, $variable, self.$field.as_str()),)*];
                 all.into_iter().filter(|(_, _, value)| !value.is_empty())
             }
@@ -40,7 +41,8 @@ macro_rules! settings {
                 }
             }
 
-            fn fill_from(&mut self, environment: Source<'_>) {
+            /// Takes what is not said yet from variables.
+            pub fn fill_from(&mut self, environment: Source<'_>) {
                 $(if self.$field.is_empty() && !$variable.is_empty() {
                     self.$field = variable(environment, $variable).unwrap_or_default();
                 })*
@@ -144,37 +146,34 @@ impl fmt::Debug for Settings {
 impl Settings {
     /// Reads the file, if there is one, and fills in from the environment what it leaves open. A file that was asked
     /// for must exist; the usual one need not.
-    pub(crate) fn load(file: &Path, environment: Source<'_>) -> Result<Self> {
+    pub fn load(file: &Path, environment: Source<'_>) -> Result<Self> {
+        let what = || format!("Error reading config file: {}", file.display());
         let mut settings = match fs::read_to_string(file) {
-            Ok(text) => Self::parse(&text)
-                .with_context(|| format!("Error reading config file: {}", file.display()))?,
+            Ok(text) => Self::parse(&text).map_err(|error| Error::other(what(), error))?,
             Err(error)
                 if error.kind() == std::io::ErrorKind::NotFound
                     && file == Path::new(DEFAULT_FILE) =>
             {
                 Self::default()
             }
-            Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("Error reading config file: {}", file.display()));
-            }
+            Err(error) => return Err(Error::other(what(), error)),
         };
         settings.fill_from(environment);
         Ok(settings)
     }
 
-    fn parse(text: &str) -> Result<Self> {
+    fn parse(text: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
         let file: File = yaml::read(text)?;
         if file.api_version != tortie_api::API_VERSION || file.kind != "CalicoAPIConfig" {
-            bail!(
-                "apiVersion and kind are `{} {}`, not `{} CalicoAPIConfig`",
-                file.api_version,
-                file.kind,
-                tortie_api::API_VERSION
-            );
+            let (version, kind) = (file.api_version, file.kind);
+            let expected = tortie_api::API_VERSION;
+            return Err(format!(
+                "apiVersion and kind are `{version} {kind}`, not `{expected} CalicoAPIConfig`"
+            )
+            .into());
         }
         let _ = file.metadata;
         Ok(file.spec.unwrap_or_default())
@@ -192,7 +191,7 @@ impl Settings {
     }
 
     /// Whether a setting is kept nowhere.
-    pub(crate) fn is_secret(name: &str) -> bool {
+    pub fn is_secret(name: &str) -> bool {
         SECRETS.contains(&name)
     }
 
@@ -210,38 +209,88 @@ impl Settings {
         for field in files {
             let paths = std::env::split_paths(OsStr::new(field.as_str()));
             let paths = paths.filter(|path| !path.as_os_str().is_empty());
-            let paths: Vec<_> = paths.map(std::path::absolute).collect::<Result<_, _>>()?;
-            let joined = std::env::join_paths(paths)?;
-            *field = joined
-                .into_string()
-                .map_err(|_| anyhow!("the path `{field}` is not UTF-8"))?;
+            let paths: std::io::Result<Vec<_>> = paths.map(std::path::absolute).collect();
+            let joined = paths.map(std::env::join_paths);
+            let joined =
+                joined.map_err(|error| Error::other(format!("the path `{field}`"), error))?;
+            let text = joined.ok().and_then(|joined| joined.into_string().ok());
+            *field = text.ok_or_else(|| {
+                Error::message(format!("the path `{field}` cannot be made absolute"))
+            })?;
         }
         Ok(())
     }
 
     /// The datastore that the settings mean: the type if given, else what the other settings speak of, if they speak of
     /// any.
-    pub(crate) fn datastore(&self) -> Result<Option<DatastoreType>> {
+    pub fn datastore(&self) -> Result<Option<DatastoreType>> {
         let speaks_of_etcd = !self.etcd_endpoints.is_empty() || !self.etcd_discovery_srv.is_empty();
         let speaks_of_kubernetes = !self.kubeconfig.is_empty()
             || !self.kubeconfig_inline.is_empty()
             || !self.k8s_api_endpoint.is_empty();
-        match self.datastore_type.to_ascii_lowercase().as_str() {
+        match self.datastore_type.as_str() {
             "" if speaks_of_etcd => Ok(Some(DatastoreType::Etcdv3)),
             "" if speaks_of_kubernetes => Ok(Some(DatastoreType::Kubernetes)),
             "" => Ok(None),
-            other => DatastoreType::from_str(other, true).map(Some).map_err(|_| {
-                anyhow!("datastore type `{other}` is not known; use embedded, etcdv3 or kubernetes")
-            }),
+            text => text.parse().map(Some),
         }
     }
 
-    /// Whether a setting that is written as text is on.
-    pub(crate) fn is_on(text: &str) -> bool {
-        matches!(
-            text.to_ascii_lowercase().as_str(),
-            "true" | "1" | "t" | "yes"
-        )
+    /// How to reach etcd.
+    pub fn etcd(&self) -> Result<EtcdConfig> {
+        if !self.etcd_discovery_srv.is_empty() {
+            return Err(Error::message(format!(
+                "etcd discovery through DNS (ETCD_DISCOVERY_SRV is `{}`) is not there; list the members in ETCD_ENDPOINTS",
+                self.etcd_discovery_srv
+            )));
+        }
+        let pem = |inline: &str, file: &str| match (inline, file) {
+            ("", "") => None,
+            ("", file) => Some(Pem::File(file.into())),
+            (text, _) => Some(Pem::Inline(text.to_owned())),
+        };
+        let endpoints = self.etcd_endpoints.split(',').map(str::trim);
+        Ok(EtcdConfig {
+            endpoints: endpoints.map(str::to_owned).collect(),
+            username: self.etcd_username.clone(),
+            password: self.etcd_password.clone(),
+            ca: pem(&self.etcd_ca_cert, &self.etcd_ca_cert_file),
+            cert: pem(&self.etcd_cert, &self.etcd_cert_file),
+            key: pem(&self.etcd_key, &self.etcd_key_file),
+        })
+    }
+
+    /// How to reach a cluster.
+    pub fn kubernetes(&self) -> Result<KubernetesConfig> {
+        let set = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Ok(KubernetesConfig {
+            kubeconfig: std::env::split_paths(&self.kubeconfig)
+                .filter(|path| !path.as_os_str().is_empty())
+                .collect(),
+            kubeconfig_inline: set(&self.kubeconfig_inline),
+            context: set(&self.k8s_current_context),
+            api_endpoint: set(&self.k8s_api_endpoint),
+            token: set(&self.k8s_api_token),
+            ca_file: set(&self.k8s_ca_file).map(PathBuf::from),
+            cert_file: set(&self.k8s_cert_file).map(PathBuf::from),
+            key_file: set(&self.k8s_key_file).map(PathBuf::from),
+            insecure_skip_tls_verify: truth(
+                "K8S_INSECURE_SKIP_TLS_VERIFY",
+                &self.k8s_insecure_skip_tls_verify,
+            )?,
+            api_group: KubernetesConfig::parse_api_group(&self.calico_api_group),
+            use_pod_cidr: truth("USE_POD_CIDR", &self.use_pod_cidr)?,
+            ..KubernetesConfig::default()
+        })
+    }
+}
+
+/// Whether a setting is on. Its words are those of all who write it: Go's in variables, YAML's in files.
+fn truth(name: &str, text: &str) -> Result<bool> {
+    match text.trim() {
+        "" => Ok(false),
+        text => felix_bool(text)
+            .ok_or_else(|| Error::message(format!("{name} is `{text}`; it must be true or false"))),
     }
 }
 
@@ -249,7 +298,9 @@ impl Settings {
 mod tests {
     use super::*;
 
-    fn with(variables: &'static [(&'static str, &'static str)]) -> impl Fn(&str) -> Option<String> {
+    fn with(
+        variables: &'static [(&'static str, &'static str)],
+    ) -> impl Fn(&str) -> Option<String> + Sync {
         move |name| {
             variables
                 .iter()
@@ -309,6 +360,27 @@ mod tests {
             ),
             ("http://a:1", "u")
         );
+    }
+
+    #[test]
+    fn a_switch_is_on_by_any_of_its_words_and_refused_otherwise() {
+        let switch = |text: &str| {
+            let settings = Settings {
+                k8s_insecure_skip_tls_verify: text.to_owned(),
+                use_pod_cidr: text.to_owned(),
+                ..Settings::default()
+            };
+            let config = settings.kubernetes();
+            config.map(|config| (config.insecure_skip_tls_verify, config.use_pod_cidr))
+        };
+        for on in ["true", "True", "1", "t", "yes"] {
+            assert_eq!(switch(on).unwrap(), (true, true), "{on}");
+        }
+        for off in ["", "false", "0", "no"] {
+            assert_eq!(switch(off).unwrap(), (false, false), "{off}");
+        }
+        let error = switch("perhaps").unwrap_err().to_string();
+        assert!(error.contains("`perhaps`"), "{error}");
     }
 
     #[test]
