@@ -54,7 +54,7 @@ impl Site {
     async fn fill(&self) {
         let fixture = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../cli/tests/cli/all-kinds.yaml"
+            "/../cli/tests/it/cli/all-kinds.yaml"
         );
         let text = std::fs::read_to_string(fixture).unwrap();
         let client = tortie_store::Client::new(Arc::clone(&self.v1));

@@ -219,7 +219,7 @@ fn good_input_is_accepted() {
 
 #[test]
 fn the_examples_are_valid() {
-    let folder = fixture("../../../../examples").display().to_string();
+    let folder = fixture("../../../../../examples").display().to_string();
     tortie().ok(&["validate", "-f", &folder]);
 }
 

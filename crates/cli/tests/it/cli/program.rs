@@ -90,6 +90,6 @@ impl Output {
 /// A file beside these tests.
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/cli")
+        .join("tests/it/cli")
         .join(name)
 }

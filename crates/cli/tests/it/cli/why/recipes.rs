@@ -9,7 +9,7 @@ const LEAST: usize = 18;
 
 #[test]
 fn every_recipe_gives_the_expected_answers() {
-    let folder = fixture("../../../../examples/network-policies");
+    let folder = fixture("../../../../../examples/network-policies");
     let world = folder.join("world.yaml").display().to_string();
     let mut recipes = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {
