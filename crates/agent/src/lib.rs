@@ -18,6 +18,7 @@ pub mod config;
 mod derive;
 mod files;
 mod health;
+pub mod inputs;
 mod last_good;
 mod local;
 pub mod machine;

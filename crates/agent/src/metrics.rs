@@ -8,9 +8,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use tortie_sync::Remark;
 
 use crate::config::WithoutEffect;
+use crate::inputs::Remark;
 
 /// What the agent counts and measures.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use tortie_engine::{Engine, Message};
 use tortie_kernel::monitor::{Monitor, Topics};
 use tortie_kernel::poll::wait;
 use tortie_rules::Dataplane as Kind;
-use tortie_sync::{Status, Syncer};
+use tortie_sync::Status;
 
 use self::datastore::Datastore;
 use crate::agent::{Agent, Error};
@@ -22,6 +22,7 @@ use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::derive::{engine_config, rules_config};
 use crate::health::Part;
+use crate::inputs::{self, Syncer};
 use crate::last_good::LastGood;
 use crate::machine::{choose, drivers, local_network};
 use crate::server::Servers;
@@ -83,9 +84,9 @@ impl Node {
         let rules_config = Arc::new(rules_config(&config, kind, encapsulation)?);
         let drivers = drivers(&config, kind)?;
         let waker = agent.waker.clone();
-        let sync_config = tortie_sync::Config {
+        let sync_config = inputs::Config {
             wake: Some(Arc::new(move || waker.wake())),
-            ..tortie_sync::Config::for_agent(agent.options.cluster.clone())
+            ..inputs::Config::for_agent(agent.options.cluster.clone())
         };
         let options = &agent.options;
         let syncer = Syncer::start(&options.store, &sync_config, &options.runtime);
@@ -169,7 +170,7 @@ impl Node {
         left.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
     }
 
-    fn on_batch(&mut self, agent: &Agent, batch: &tortie_sync::Batch) {
+    fn on_batch(&mut self, agent: &Agent, batch: &inputs::Batch) {
         for problem in &batch.problems {
             tracing::warn!("{problem}");
             agent.metrics.problems.inc();

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use tortie_dataplane::iptables::Variant;
 use tortie_dataplane::{Part, Refused};
 use tortie_rules::{Dataplane, IpVersion};
-use tortie_sync::Remark;
 
 use crate::config::WithoutEffect;
 use crate::health::Health;
+use crate::inputs::Remark;
 
 /// What the agent says about its node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

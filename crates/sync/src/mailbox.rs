@@ -27,24 +27,29 @@ pub(crate) struct Mailbox<V> {
     wake: Option<Wake>,
 }
 
-/// Everything that waited, in the order in which the objects first changed.
+/// What changed since the batch before, at least one object, the status or a refusal.
 #[derive(Debug)]
-pub(crate) struct Taken<V> {
-    pub(crate) status: Status,
-    /// What keeps followers from reading, although the datastore answers.
-    pub(crate) refusals: Vec<String>,
-    pub(crate) objects: Vec<Taking<V>>,
+pub struct Batch<V> {
+    /// The status that holds after the changes.
+    pub status: Status,
+    /// Topics that the datastore does not let us read although it answers, each with the verb and the cause. What was told
+    /// of them stays.
+    pub refusals: Vec<String>,
+    /// The objects, in the order in which they first changed.
+    pub objects: Vec<Changed<V>>,
 }
 
-/// One object of them.
+/// The newest state of an object.
 #[derive(Debug)]
-pub(crate) struct Taking<V> {
-    /// The number of the follower.
-    pub(crate) topic: usize,
-    pub(crate) name: Name,
+pub struct Changed<V> {
+    /// The number of its topic.
+    pub topic: usize,
+    /// Its name.
+    pub name: Name,
     /// Whether the consumer was told before that it exists.
-    pub(crate) is_told: bool,
-    pub(crate) state: State<V>,
+    pub is_told: bool,
+    /// The state.
+    pub state: State<V>,
 }
 
 /// The place of one follower in a mailbox.
@@ -138,12 +143,12 @@ impl<V> Mailbox<V> {
     }
 
     /// Takes all that waits; nothing if nothing does.
-    pub(crate) fn take(&self) -> Option<Taken<V>> {
+    pub(crate) fn take(&self) -> Option<Batch<V>> {
         self.lock().take()
     }
 
     /// Waits until there is something, and takes it.
-    pub(crate) async fn receive(&self) -> Taken<V> {
+    pub(crate) async fn receive(&self) -> Batch<V> {
         loop {
             if let Some(taken) = self.take() {
                 return taken;
@@ -153,7 +158,7 @@ impl<V> Mailbox<V> {
     }
 
     /// Like [`Mailbox::receive`], on a thread that may block, and only for so long.
-    pub(crate) fn receive_timeout(&self, timeout: Duration) -> Option<Taken<V>> {
+    pub(crate) fn receive_timeout(&self, timeout: Duration) -> Option<Batch<V>> {
         let start = Instant::now();
         let mut waiting = self.lock();
         loop {
@@ -262,7 +267,7 @@ impl<V> Waiting<V> {
         }
     }
 
-    fn take(&mut self) -> Option<Taken<V>> {
+    fn take(&mut self) -> Option<Batch<V>> {
         if self.is_empty() {
             return None;
         }
@@ -270,13 +275,13 @@ impl<V> Waiting<V> {
         self.are_refusals_told = true;
         let mut objects: Vec<_> = std::mem::take(&mut self.objects).into_iter().collect();
         objects.sort_unstable_by_key(|(_, newest)| newest.arrival);
-        let objects = objects.into_iter().map(|((topic, name), newest)| Taking {
+        let objects = objects.into_iter().map(|((topic, name), newest)| Changed {
             topic,
             name,
             is_told: newest.is_told,
             state: newest.state,
         });
-        Some(Taken {
+        Some(Batch {
             status: self.told,
             refusals: self.refusals.iter().flatten().cloned().collect(),
             objects: objects.collect(),
@@ -315,7 +320,7 @@ mod tests {
         let objects: Vec<_> = taken
             .objects
             .iter()
-            .map(|Taking { name, state, .. }| {
+            .map(|Changed { name, state, .. }| {
                 let content = match state {
                     State::Unreadable(content, _) => content,
                     _ => "gone",

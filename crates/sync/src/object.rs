@@ -60,7 +60,7 @@ impl Name {
 
 impl<V> Item<V> {
     /// An object that cannot be read. Lists do not tell the revision of such; the reason is as good.
-    pub(crate) fn unreadable(name: Name, reason: String, stand_in: Option<Box<V>>) -> Self {
+    pub fn unreadable(name: Name, reason: String, stand_in: Option<Box<V>>) -> Self {
         Self {
             name,
             version: format!("unreadable: {reason}").into(),

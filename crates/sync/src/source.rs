@@ -1,6 +1,5 @@
 //! Where objects come from.
 
-pub(crate) mod kubernetes;
 pub(crate) mod store;
 
 use async_trait::async_trait;

@@ -1,3 +1,4 @@
-//! What needs neither root nor servers: the agent's configuration.
+//! What needs no root: the agent's configuration, and following each datastore.
 
 mod config;
+mod datastores;

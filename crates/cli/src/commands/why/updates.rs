@@ -41,7 +41,7 @@ pub(in crate::commands) async fn of_connection(connection: &Connection) -> Resul
 /// The same, with an API server that knows of services where the datastore does not.
 async fn of(connection: &Connection, server: Option<&kube::Client>) -> Result<Vec<Update>> {
     let mut builder = Builder::empty(Vec::new());
-    let kinds = tortie_sync::Config::for_agent(None).kinds;
+    let kinds = tortie_agent::inputs::Config::for_agent(None).kinds;
     let queries: Vec<Query> = kinds.into_iter().map(Query::all).collect();
     // As stored, which is what an agent sees.
     let store = connection.client.store();

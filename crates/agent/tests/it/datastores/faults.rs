@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tortie_agent::inputs::{Config, Consequence};
 use tortie_store::{Key, Kind, Precondition, Resource, Store};
-use tortie_sync::{Config, Consequence, Status};
+use tortie_sync::Status;
 
 use crate::datastores::embedded;
 use crate::datastores::faulty_store::{FaultyStore, Mood, UNREADABLE};

@@ -13,10 +13,9 @@ use kube::core::Status;
 use serde::Deserialize;
 use tortie_engine::{Update, convert};
 use tortie_store::Revision;
+use tortie_sync::{Change, Event, Events, Failure, Item, Name, Part, Source, State};
 
-use super::{Change, Event, Events, Failure, Part, Source};
-use crate::object::{Item, Name, State};
-use crate::syncer::Input;
+use super::Input;
 
 /// How many objects are asked for at once.
 const PAGE: u32 = 500;
@@ -30,7 +29,7 @@ const WATCH_SECONDS: u32 = 240;
 /// A watch that is silent for longer than it may last is dead.
 const WATCH_SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 30);
 
-pub(crate) struct KubernetesSource {
+pub(super) struct KubernetesSource {
     /// The versions of the API that may serve the objects, the best one first.
     apis: Vec<Api<DynamicObject>>,
     /// Which of them does.
@@ -53,12 +52,12 @@ struct SliceContent {
 }
 
 impl KubernetesSource {
-    pub(crate) fn services(client: &kube::Client) -> Self {
+    pub(super) fn services(client: &kube::Client) -> Self {
         let apis = [("", "v1")];
         Self::new(client, &apis, ("Service", "services"), read_service)
     }
 
-    pub(crate) fn endpoint_slices(client: &kube::Client) -> Self {
+    pub(super) fn endpoint_slices(client: &kube::Client) -> Self {
         let group = "discovery.k8s.io";
         let apis = [(group, "v1"), (group, "v1beta1")];
         let names = ("EndpointSlice", "endpointslices");
@@ -156,7 +155,7 @@ impl Source<Input> for KubernetesSource {
         let read = self.read;
         let events = stream::unfold(events.boxed(), move |mut events| async move {
             let event = match tokio::time::timeout(WATCH_SILENCE, events.next()).await {
-                Ok(event) => event?.map_err(Failure::from),
+                Ok(event) => event?.map_err(failure_of),
                 Err(silence) => Err(Failure::Unreachable(silence.into())),
             };
             Some((event.and_then(|event| event_of(event, read)), events))
@@ -165,15 +164,13 @@ impl Source<Input> for KubernetesSource {
     }
 }
 
-impl From<kube::Error> for Failure {
-    fn from(error: kube::Error) -> Self {
-        match error {
-            kube::Error::Api(status) => of_status(status),
-            error @ (kube::Error::HyperError(_)
-            | kube::Error::Service(_)
-            | kube::Error::ReadEvents(_)) => Self::Unreachable(error.into()),
-            error => Self::Other(error.into()),
-        }
+fn failure_of(error: kube::Error) -> Failure {
+    match error {
+        kube::Error::Api(status) => of_status(status),
+        error @ (kube::Error::HyperError(_)
+        | kube::Error::Service(_)
+        | kube::Error::ReadEvents(_)) => Failure::Unreachable(error.into()),
+        error => Failure::Other(error.into()),
     }
 }
 
@@ -188,7 +185,7 @@ fn of_status(status: Box<Status>) -> Failure {
 
 async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
     match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
-        Ok(answer) => Ok(answer?),
+        Ok(answer) => answer.map_err(failure_of),
         Err(elapsed) => Err(Failure::Unreachable(elapsed.into())),
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tortie_agent::inputs::{Config, Remark};
 use tortie_api::crd::{self, Group};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
 use tortie_store::{Kind, Store};
-use tortie_sync::{Config, Remark, Status};
+use tortie_sync::Status;
 use tortie_testkit::KubeApiServer;
 
 use crate::datastores::refusing_api::{Lie, RefusingApi};

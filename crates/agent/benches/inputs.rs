@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
+use tortie_agent::inputs::{Config, Syncer};
 use tortie_store::etcd::{EtcdConfig, EtcdStore};
 use tortie_store::{Kind, Resource, Store};
-use tortie_sync::{Config, Status, Syncer};
+use tortie_sync::Status;
 use tortie_testkit::Etcd;
 
 const ENDPOINTS: usize = 10_000;

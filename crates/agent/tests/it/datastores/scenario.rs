@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use tortie_agent::inputs::Config;
 use tortie_store::{Key, Kind, Precondition, Store};
-use tortie_sync::Config;
 
 use crate::datastores::world::{Consumer, endpoint, resource, set};
 

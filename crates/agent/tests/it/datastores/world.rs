@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tortie_agent::inputs::{Batch, Config, Problem, Remark, Syncer};
 use tortie_backoff::Backoff;
 use tortie_engine::Update;
 use tortie_engine::convert::Converter;
 use tortie_store::{Kind, Query, Resource, Store};
-use tortie_sync::{Batch, Config, Pace, Problem, Remark, Status, Syncer};
+use tortie_sync::{Pace, Status};
 
 /// Far beyond what anything here takes; only what is lost takes so long.
 const PATIENCE: Duration = Duration::from_secs(30);

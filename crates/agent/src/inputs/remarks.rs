@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::object::Name;
-use crate::syncer::Topic;
+use tortie_sync::Name;
+
+use super::Topic;
 
 /// What people should know of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,14 +19,14 @@ pub struct Remark {
 
 /// One remark for each object that needs one.
 #[derive(Debug, Default)]
-pub(crate) struct Remarks {
+pub(super) struct Remarks {
     texts: HashMap<(Topic, Name), String>,
     is_changed: bool,
 }
 
 impl Remarks {
     /// This is to be known of an object, or nothing any more.
-    pub(crate) fn set(&mut self, key: &(Topic, Name), text: Option<&str>) {
+    pub(super) fn set(&mut self, key: &(Topic, Name), text: Option<&str>) {
         if self.texts.get(key).map(String::as_str) == text {
             return;
         }
@@ -37,7 +38,7 @@ impl Remarks {
     }
 
     /// All of them in order, if they changed since this was last asked.
-    pub(crate) fn take_changed(&mut self) -> Option<Vec<Remark>> {
+    pub(super) fn take_changed(&mut self) -> Option<Vec<Remark>> {
         if !std::mem::take(&mut self.is_changed) {
             return None;
         }

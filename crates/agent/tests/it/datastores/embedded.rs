@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::runtime::Handle;
+use tortie_agent::inputs::{Config, Syncer};
 use tortie_store::Store;
 use tortie_store::embedded::EmbeddedStore;
-use tortie_sync::{Config, Status, Syncer};
+use tortie_sync::Status;
 
 use crate::datastores::scenario;
 use crate::datastores::world::{World, config, set};

@@ -1,4 +1,10 @@
-//! What a consumer sees of all this.
+//! What the datastore says, as updates for the engine.
+//!
+//! # Invariants
+//! - A version of an object that cannot be read leaves the last one that could be in force.
+
+mod remarks;
+mod services;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::task::JoinSet;
 use tortie_api::without_effect::{self, without_effect};
 use tortie_api::{Kind, Path, Problems, Resource};
 use tortie_engine::Update;
@@ -14,16 +19,14 @@ use tortie_engine::convert::{Converted, Converter, Fidelity, ObjectProblem};
 use tortie_engine::input::ObjectName;
 use tortie_store::{Key, Query, Store};
 
-use crate::counters::Counters;
-use crate::follower::Follower;
-use crate::mailbox::{Mailbox, Slot, Taken, Taking, Wake};
-use crate::object::{Name, State};
-use crate::pace::Pace;
-use crate::remarks::{Remark, Remarks};
-use crate::source::Source;
-use crate::source::kubernetes::KubernetesSource;
-use crate::source::store::StoreSource;
-use crate::status::Status;
+use tortie_sync::{
+    Batch as Told, Changed, Counters, Followers, Name, Pace, State, Status, StoreSource, Wake,
+};
+
+use self::remarks::Remarks;
+use self::services::KubernetesSource;
+
+pub use self::remarks::Remark;
 
 /// The kinds that a node's agent follows, besides services and what is behind them.
 const AGENT_KINDS: [Kind; 19] = [
@@ -126,17 +129,13 @@ pub(crate) enum Input {
 
 /// Follows a datastore until it is dropped.
 pub struct Syncer {
-    /// By the numbers of their followers.
     topics: Vec<Topic>,
-    mailbox: Arc<Mailbox<Input>>,
-    counters: Arc<Counters>,
+    followers: Followers<Input>,
     converter: Converter,
     /// Objects of which the consumer knows no version that could be read.
     poor: HashMap<(Topic, Name), Fidelity>,
     invalid: Remarks,
     without_effect: Remarks,
-    /// Dropped with the rest, which ends them.
-    _followers: JoinSet<()>,
 }
 
 // === impl Config ===
@@ -153,19 +152,29 @@ impl Config {
         }
     }
 
-    fn sources(&self, store: &Arc<dyn Store>) -> Vec<(Topic, Arc<dyn Source<Input>>)> {
-        let mut sources: Vec<(Topic, Arc<dyn Source<Input>>)> = Vec::new();
-        for kind in self.kinds.iter().chain(&self.optional_kinds) {
+    fn topics(&self, store: &Arc<dyn Store>) -> Vec<(Topic, tortie_sync::Topic<Input>)> {
+        let mut topics = Vec::new();
+        let mut add = |topic: Topic, source, is_optional| {
+            let followed = tortie_sync::Topic {
+                name: topic.to_string(),
+                source,
+                is_optional,
+            };
+            topics.push((topic, followed));
+        };
+        let optional = self.optional_kinds.iter().map(|kind| (kind, true));
+        let needed = self.kinds.iter().map(|kind| (kind, false));
+        for (kind, is_optional) in needed.chain(optional) {
             let source = StoreSource::new(Arc::clone(store), Query::all(*kind));
-            sources.push((Topic::Kind(*kind), Arc::new(source)));
+            add(Topic::Kind(*kind), Arc::new(source), is_optional);
         }
         if let Some(cluster) = &self.cluster {
             let services = KubernetesSource::services(cluster);
-            sources.push((Topic::Service, Arc::new(services)));
+            add(Topic::Service, Arc::new(services), false);
             let slices = KubernetesSource::endpoint_slices(cluster);
-            sources.push((Topic::EndpointSlice, Arc::new(slices)));
+            add(Topic::EndpointSlice, Arc::new(slices), false);
         }
-        sources
+        topics
     }
 }
 
@@ -186,69 +195,53 @@ impl fmt::Debug for Config {
 impl Syncer {
     /// Starts to follow a datastore, all kinds at once, with tasks on this runtime.
     pub fn start(store: &Arc<dyn Store>, config: &Config, runtime: &Handle) -> Self {
-        let sources = config.sources(store);
-        let mailbox = Arc::new(Mailbox::new(sources.len(), config.wake.clone()));
-        let counters = Arc::new(Counters::default());
-        let mut followers = JoinSet::new();
-        let mut topics = Vec::new();
-        for (index, (topic, source)) in sources.into_iter().enumerate() {
-            let slot = Slot::new(Arc::clone(&mailbox), index);
-            let pace = config.pace.clone();
-            let mut follower = Follower::new(topic.to_string(), source, slot, pace)
-                .counting(Arc::clone(&counters));
-            if matches!(topic, Topic::Kind(kind) if config.optional_kinds.contains(&kind)) {
-                follower = follower.holding_up_nothing();
-            }
-            topics.push(topic);
-            followers.spawn_on(follower.run(), runtime);
-        }
+        let (topics, followed) = config.topics(store).into_iter().unzip();
+        let wake = config.wake.clone();
         Self {
             topics,
-            mailbox,
-            counters,
+            followers: Followers::start(followed, &config.pace, wake, runtime),
             converter: Converter::new(),
             poor: HashMap::new(),
             invalid: Remarks::default(),
             without_effect: Remarks::default(),
-            _followers: followers,
         }
     }
 
     /// Waits for what is new and takes all of it. Nothing is lost if the wait is given up.
     pub async fn recv(&mut self) -> Batch {
-        let taken = self.mailbox.receive().await;
-        self.convert(taken)
+        let told = self.followers.recv().await;
+        self.convert(told)
     }
 
     /// Like [`Syncer::recv`], on a thread that may block; nothing if nothing comes in time.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Option<Batch> {
-        let taken = self.mailbox.receive_timeout(timeout)?;
-        Some(self.convert(taken))
+        let told = self.followers.recv_timeout(timeout)?;
+        Some(self.convert(told))
     }
 
     /// Takes what is new; nothing if nothing is.
     pub fn try_recv(&mut self) -> Option<Batch> {
-        let taken = self.mailbox.take()?;
-        Some(self.convert(taken))
+        let told = self.followers.try_recv()?;
+        Some(self.convert(told))
     }
 
     /// What happened so far, in numbers.
     pub fn counters(&self) -> &Arc<Counters> {
-        &self.counters
+        self.followers.counters()
     }
 
-    fn convert(&mut self, taken: Taken<Input>) -> Batch {
+    fn convert(&mut self, told: Told<Input>) -> Batch {
         let mut batch = Batch {
-            status: taken.status,
-            updates: Vec::with_capacity(taken.objects.len()),
+            status: told.status,
+            updates: Vec::with_capacity(told.objects.len()),
             problems: Vec::new(),
-            refusals: taken.refusals,
+            refusals: told.refusals,
             unprotected: Vec::new(),
             invalid: None,
             without_effect: None,
         };
-        for object in taken.objects {
-            let Taking {
+        for object in told.objects {
+            let Changed {
                 topic,
                 name,
                 is_told,

@@ -1,3 +1,0 @@
-//! Following each datastore.
-
-mod datastores;
