@@ -68,6 +68,17 @@ impl Authority {
         })
     }
 
+    /// The authority that was made in a folder.
+    pub(crate) fn open(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            pair: KeyPair {
+                cert: folder.join("ca.crt"),
+                key: folder.join("ca.key"),
+            },
+        }
+    }
+
     /// The authority's own certificate.
     pub(crate) fn cert(&self) -> &Path {
         &self.pair.cert

@@ -77,6 +77,21 @@ impl Etcd {
         }
     }
 
+    /// A plain etcd that another process started.
+    pub(crate) fn of_another(endpoint: String, folder: PathBuf, pid: u32) -> Self {
+        Self {
+            server: Server::of_another("etcd", folder, pid),
+            endpoint,
+            certs: Certs::default(),
+            password: None,
+        }
+    }
+
+    /// See [`Server::keep`].
+    pub(crate) fn keep(&self, until: u32, folder: &Path) -> Result<()> {
+        self.server.keep(until, folder)
+    }
+
     /// Where clients connect to: `http://127.0.0.1:PORT`, or `https://…` with TLS.
     pub fn endpoint(&self) -> &str {
         &self.endpoint

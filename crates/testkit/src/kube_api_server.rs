@@ -12,7 +12,7 @@ use std::{
     env,
     fs::{self, File, OpenOptions},
     io::{Read as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::{fs::OpenOptionsExt as _, process::parent_id},
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -31,6 +31,9 @@ const BINARY: &str = "kube-apiserver-1.20.2";
 /// The file with the tokens that the server knows.
 const TOKENS: &str = "tokens.csv";
 
+/// The file in its folder that clients are told of.
+const KUBECONFIG: &str = "kubeconfig";
+
 /// A running kube-apiserver with no objects but its own. It ends when it is dropped.
 #[derive(Debug)]
 pub struct KubeApiServer {
@@ -41,6 +44,25 @@ pub struct KubeApiServer {
     token: String,
     authority: Authority,
     kubeconfig: PathBuf,
+}
+
+/// A run of nextest, as one test program sees it.
+struct Run {
+    /// The process that ends with the run.
+    runner: u32,
+    /// What processes of this program tell each other.
+    folder: PathBuf,
+}
+
+impl Run {
+    fn current() -> Option<Self> {
+        let run = env::var("NEXTEST_RUN_ID").ok()?;
+        let program = env::var("NEXTEST_BINARY_ID").ok()?.replace([':', '/'], "-");
+        Some(Self {
+            runner: parent_id(),
+            folder: env::temp_dir().join(format!("tortie-run-{run}-{program}")),
+        })
+    }
 }
 
 // === impl KubeApiServer ===
@@ -54,14 +76,29 @@ impl KubeApiServer {
         server::on_free_port(|port| Self::start_on(port, Etcd::start()?))
     }
 
-    /// One kube-apiserver for the whole process, started on first use. It ends, and its folder
-    /// goes, when the process ends.
+    /// One kube-apiserver for all tests of a test program, started on first use. nextest gives each test a process: the
+    /// server then lives until the run ends. Otherwise it ends, and its folder goes, when the process ends.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Result<KubeApiServer>> = OnceLock::new();
-        match SHARED.get_or_init(Self::start) {
+        match SHARED
+            .get_or_init(|| Run::current().map_or_else(Self::start, |run| Self::of_run(&run)))
+        {
             Ok(server) => server,
             Err(error) => panic!("no kube-apiserver for the tests: {error:?}"),
         }
+    }
+
+    /// Does something once for the server, such as installing CRDs, however many processes ask for it; others wait.
+    pub fn prepare(&self, what: &str, how: impl FnOnce()) -> Result<()> {
+        let done = self.folder().join(format!("{what}.done"));
+        let lock = File::create(self.folder().join(format!("{what}.lock")));
+        let lock = lock.map_err(cannot("make a lock"))?;
+        lock.lock().map_err(cannot(format!("wait for {what}")))?;
+        if !done.exists() {
+            how();
+            write_private(&done, "")?;
+        }
+        Ok(())
     }
 
     /// Where clients connect to: `https://127.0.0.1:PORT`.
@@ -148,6 +185,58 @@ impl KubeApiServer {
         self.folder().join(TOKENS)
     }
 
+    /// That of a run, which the first one who asks starts.
+    fn of_run(run: &Run) -> Result<Self> {
+        fs::create_dir_all(&run.folder).map_err(cannot("make a folder for the run"))?;
+        // Who comes second waits here until the server is ready.
+        let lock = File::create(run.folder.join("lock")).map_err(cannot("make a lock"))?;
+        lock.lock()
+            .map_err(cannot("wait for the server of the run"))?;
+        let record = run.folder.join("server");
+        if let Ok(text) = fs::read_to_string(&record) {
+            return Ok(Self::of_another(&text));
+        }
+        let server = Self::start()?;
+        server.etcd.keep(run.runner, &run.folder)?;
+        server.server.keep(run.runner, &run.folder)?;
+        write_private(&record, &server.to_record())?;
+        Ok(server)
+    }
+
+    /// A line for each thing that others need to know.
+    fn to_record(&self) -> String {
+        let (folder, etcd) = (self.folder().display(), &self.etcd);
+        format!(
+            "{}\n{}\n{folder}\n{}\n{}\n{}\n{}\n",
+            self.url,
+            self.token,
+            self.pid(),
+            etcd.endpoint(),
+            etcd.folder().display(),
+            etcd.pid()
+        )
+    }
+
+    fn of_another(record: &str) -> Self {
+        let mut lines = record.lines();
+        let mut next = || {
+            lines
+                .next()
+                .expect("a record is written as a whole")
+                .to_owned()
+        };
+        let number = |text: String| text.parse().expect("a process id");
+        let (url, token, folder) = (next(), next(), PathBuf::from(next()));
+        Self {
+            kubeconfig: folder.join(KUBECONFIG),
+            authority: Authority::open(&folder),
+            server: Server::of_another("kube-apiserver", folder, number(next())),
+            etcd: Etcd::of_another(next(), next().into(), number(next())),
+            url,
+            token,
+        }
+    }
+
     fn start_on(port: u16, etcd: Etcd) -> Result<Self> {
         let folder = server::folder("kube-apiserver")?;
         let path = folder.path();
@@ -163,7 +252,7 @@ impl KubeApiServer {
         let token = random_token()?;
         let tokens = path.join(TOKENS);
         write_private(&tokens, &format!("{token},admin,1,\"system:masters\"\n"))?;
-        let kubeconfig = path.join("kubeconfig");
+        let kubeconfig = path.join(KUBECONFIG);
         write_private(
             &kubeconfig,
             &kubeconfig_text(&url, authority.cert(), &token),

@@ -24,9 +24,8 @@
 //!   `KUBECONFIG`, no proxy, no `HOME`.
 //!
 //! # One server for many tests
-//! [`Etcd::shared`] and [`KubeApiServer::shared`] start one server per process. `cargo test` runs
-//! the tests of one file in one process, so they share it and have to use names of their own;
-//! nextest gives each test a process, and so each its own server.
+//! [`KubeApiServer::shared`] is one server for all tests of a program in a run, which have to use names of their own: they
+//! run at the same time. [`Etcd::shared`], which starts in a fraction of a second, is one per process.
 
 mod certs;
 pub mod chaos;

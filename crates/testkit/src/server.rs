@@ -5,12 +5,15 @@
 //! because the process ended in whatever way (returned, aborted, killed; statics are never
 //! dropped), the watchdog kills the server and removes the folder. It is in a process group of its
 //! own, so what ends the test's group, as ^C and nextest's timeout do, leaves it to do its work.
+//!
+//! A server that all tests of a run share outlives the test that started it: another shell holds the pipe until the runner
+//! is gone ([`Server::keep`]).
 
 use std::{
     fs,
     io::{self, BufRead as _, BufReader, Write as _},
     net::{Ipv4Addr, TcpListener},
-    os::unix::process::CommandExt as _,
+    os::{fd::AsFd as _, unix::process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::{
@@ -47,6 +50,13 @@ exec >/dev/null
 rm -rf "$folder"
 "#;
 
+/// Holds its standard output, a watchdog's lifeline, until the process `$1` is gone, and removes `$2`.
+const KEEPER: &str = r#"
+trap '' HUP INT TERM
+while kill -0 "$1" 2>/dev/null; do sleep 1; done
+rm -rf "$2"
+"#;
+
 /// A start takes 2 s at most on a quiet machine. Long enough for one where many start at once.
 const READY_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -63,10 +73,16 @@ pub(crate) struct Server {
     name: &'static str,
     folder: PathBuf,
     pid: AtomicU32,
-    watchdog: Child,
+    /// None if another process started the server.
+    watchdog: Option<Watchdog>,
+}
+
+#[derive(Debug)]
+struct Watchdog {
+    process: Child,
     /// Closing it is the signal to end. Always there until the drop.
     lifeline: Option<ChildStdin>,
-    /// What the watchdog answers.
+    /// What it answers.
     answers: Mutex<BufReader<ChildStdout>>,
 }
 
@@ -96,12 +112,43 @@ impl Server {
             name,
             folder: folder.keep(),
             pid: AtomicU32::new(0),
-            watchdog,
-            lifeline,
-            answers: Mutex::new(BufReader::new(stdout)),
+            watchdog: Some(Watchdog {
+                process: watchdog,
+                lifeline,
+                answers: Mutex::new(BufReader::new(stdout)),
+            }),
         };
         server.learn_pid()?;
         Ok(server)
+    }
+
+    /// A server that another process started and keeps.
+    pub(crate) fn of_another(name: &'static str, folder: PathBuf, pid: u32) -> Self {
+        Self {
+            name,
+            folder,
+            pid: AtomicU32::new(pid),
+            watchdog: None,
+        }
+    }
+
+    /// From now on it ends only when a process has ended, and `folder` is removed then too.
+    pub(crate) fn keep(&self, until: u32, folder: &Path) -> Result<()> {
+        let lifeline = self.watchdog()?.lifeline.as_ref();
+        let lifeline = lifeline.expect("it is there until the drop").as_fd();
+        let lifeline = lifeline
+            .try_clone_to_owned()
+            .map_err(cannot(format!("keep `{}`", self.name)))?;
+        command("sh", folder)?
+            .args(["-c", KEEPER, "tortie-keeper", &until.to_string()])
+            .arg(folder)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(lifeline)
+            .stderr(Stdio::null())
+            .spawn()
+            .map(drop)
+            .map_err(cannot(format!("keep `{}`", self.name)))
     }
 
     /// Kills the server, as a crash would. Its folder stays, and [`Server::start_again`] continues with it.
@@ -117,7 +164,8 @@ impl Server {
     }
 
     fn ask(&self) -> Result<()> {
-        let mut lifeline = self.lifeline.as_ref().expect("it is there until the drop");
+        let lifeline = self.watchdog()?.lifeline.as_ref();
+        let mut lifeline = lifeline.expect("it is there until the drop");
         lifeline
             .write_all(b"\n")
             .map_err(cannot(format!("ask the watchdog of `{}`", self.name)))
@@ -125,10 +173,17 @@ impl Server {
 
     fn answer(&self) -> Result<String> {
         let mut line = String::new();
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = &self.watchdog()?.answers;
+        let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
         let read = answers.read_line(&mut line);
         read.map_err(cannot(format!("hear of the watchdog of `{}`", self.name)))?;
         Ok(line.trim().to_owned())
+    }
+
+    fn watchdog(&self) -> Result<&Watchdog> {
+        let foreign = || io::Error::other("another test started it, and others use it");
+        let watchdog = self.watchdog.as_ref().ok_or_else(foreign);
+        watchdog.map_err(cannot(format!("ask the watchdog of `{}`", self.name)))
     }
 
     fn learn_pid(&self) -> Result<()> {
@@ -195,11 +250,11 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         drop(self.lifeline.take());
-        // Nobody else waits for the watchdog, so this cannot fail, and a drop could not tell.
-        let _ = self.watchdog.wait();
+        // Nobody else waits for it, so this cannot fail, and a drop could not tell.
+        let _ = self.process.wait();
     }
 }
 

@@ -53,7 +53,7 @@ fn a_killed_process_leaves_nothing_behind() {
 
 /// Starts servers, says what they leave in the system, and waits.
 fn be_killed() -> ! {
-    let server = KubeApiServer::shared();
+    let server = KubeApiServer::start().expect("the servers start");
     let etcd = server.etcd();
     let mut stdout = std::io::stdout();
     writeln!(

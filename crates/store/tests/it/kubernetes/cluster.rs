@@ -1,6 +1,6 @@
 //! One API server for all tests, and what they do with it besides the driver.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -14,13 +14,13 @@ use tortie_testkit::KubeApiServer;
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) fn server() -> &'static KubeApiServer {
-    static READY: OnceLock<()> = OnceLock::new();
     let server = KubeApiServer::shared();
-    READY.get_or_init(|| {
+    let prepared = server.prepare("crds", || {
         install_crds(server, Group::V1);
         install_crds(server, Group::V3);
         install_foreign_crds(server);
     });
+    prepared.unwrap();
     server
 }
 
