@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::timeout;
 use tortie_api::KubeControllersConfiguration;
 use tortie_store::connect::DatastoreType;
-use tortie_store::{Change, Client, Error, Key, Kind, Query, Resource, Revision};
+use tortie_store::{Client, Error, Key, Kind, Query, Resource};
+use tortie_sync::{Batch, Followers, Pace, State, Topic};
 
 use crate::identity;
 use crate::settings::{RESOURCE_NAME, Refused, Settings, default_spec, resolve};
@@ -30,67 +31,32 @@ impl Configuration {
 
     /// Tells the settings, and each change of them, until the future is dropped.
     pub(crate) async fn follow(self, settings: watch::Sender<Option<Settings>>) {
-        loop {
-            if let Err(error) = self.follow_once(&settings).await {
-                tracing::warn!(%error, "unable to get KubeControllersConfiguration(default)");
-                sleep(RETRY).await;
-            }
-        }
-    }
-
-    /// Reads the resource and watches it until it is gone or the watch ends.
-    async fn follow_once(&self, settings: &watch::Sender<Option<Settings>>) -> Result<(), Error> {
-        let resource = self.get_or_create().await?;
-        self.apply(resource, settings).await?;
         let query = Query::all(Kind::KubeControllersConfiguration);
-        let list = self.client.list(&query).await?;
-        for resource in list.items {
-            self.take(resource, settings).await?;
-        }
-        self.watch(&query, &list.revision, settings).await
-    }
-
-    async fn watch(
-        &self,
-        query: &Query,
-        from: &Revision,
-        settings: &watch::Sender<Option<Settings>>,
-    ) -> Result<(), Error> {
-        let mut events = self.client.watch(query, from).await?;
-        while let Some(event) = events.next().await {
-            match event?.change {
-                Change::Put(resource) => self.take(resource, settings).await?,
-                // It is made anew.
-                Change::Delete(key) if key.name == RESOURCE_NAME => return Ok(()),
-                Change::Delete(_) | Change::Bookmark => {}
-                Change::Invalid(invalid) => {
-                    tracing::error!(key = %invalid.key, reason = invalid.reason, "Configuration cannot be read; the one before stays in force");
+        let topic = Topic::<Resource>::resources(self.client.store(), query);
+        let pace = Pace::default();
+        let mut changes = Followers::start(vec![topic], &pace, None, &Handle::current());
+        loop {
+            if !is_readable(changes.recv().await) {
+                continue;
+            }
+            while let Err(error) = self.reconcile(&settings).await {
+                tracing::warn!(%error, "unable to get KubeControllersConfiguration(default)");
+                // What changed meanwhile may be why it failed.
+                if let Ok(batch) = timeout(RETRY, changes.recv()).await
+                    && !is_readable(batch)
+                {
+                    break;
                 }
             }
         }
-        Ok(())
     }
 
-    async fn take(
-        &self,
-        resource: Resource,
-        settings: &watch::Sender<Option<Settings>>,
-    ) -> Result<(), Error> {
-        match resource {
-            Resource::KubeControllersConfiguration(resource)
-                if resource.metadata.name == RESOURCE_NAME =>
-            {
-                self.apply(*resource, settings).await
-            }
-            other => {
-                let name = &other.metadata().name;
-                tracing::warn!(name, "unexpected KubeControllersConfiguration object");
-                Ok(())
-            }
-        }
+    /// Makes the resource if there is none, and tells what follows from it, here and in its status.
+    async fn reconcile(&self, settings: &watch::Sender<Option<Settings>>) -> Result<(), Error> {
+        let resource = self.get_or_create().await?;
+        self.apply(resource, settings).await
     }
 
-    /// Tells what follows from the resource, here and in its status.
     async fn apply(
         &self,
         mut resource: KubeControllersConfiguration,
@@ -136,4 +102,27 @@ impl Configuration {
         KubeControllersConfiguration::try_from(found)
             .map_err(|other| Error::message(format!("{key} is a {}", other.kind())))
     }
+}
+
+/// Logs what is wrong with the objects of a batch. If the resource itself cannot be read, the one before stays in force.
+fn is_readable(batch: Batch<Resource>) -> bool {
+    let mut is_readable = true;
+    for changed in batch.objects {
+        let name = changed.name.name();
+        match changed.state {
+            State::Unreadable(reason, _) if name == RESOURCE_NAME => {
+                tracing::error!(
+                    name,
+                    reason,
+                    "Configuration cannot be read; the one before stays in force"
+                );
+                is_readable = false;
+            }
+            State::Present(_) if name != RESOURCE_NAME => {
+                tracing::warn!(name, "unexpected KubeControllersConfiguration object");
+            }
+            _ => {}
+        }
+    }
+    is_readable
 }

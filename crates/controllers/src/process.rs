@@ -145,7 +145,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) -> Result
                 }
             }
         };
-        let outcome = run_controllers(&options, &current, &status, &restart, stop).await;
+        let outcome = Box::pin(run_controllers(&options, &current, &status, &restart, stop)).await;
         match (failed, outcome) {
             (Some(error), _) => return Err(error),
             (None, Err(tortie_operator::Error::LeadershipLost)) => {

@@ -4,7 +4,10 @@
 //! filters). Reads complete what older versions stored.
 
 mod initialize;
+mod modify;
 mod references;
+
+pub use modify::{Modifiable, retry_conflicts};
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -17,9 +20,6 @@ use tortie_api::{Kind, Path, Problems, Resource, validate};
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
 use crate::store::{List, Precondition, Store, Watch};
-
-/// How often an apply reads again and retries after losing a race.
-const APPLY_ATTEMPTS: usize = 5;
 
 /// A store with Calico's rules.
 #[derive(Clone)]
@@ -194,24 +194,14 @@ impl Client {
         resource: Resource,
         may_create: bool,
     ) -> Result<(Resource, Applied)> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let outcome = match self.plan(&resource, may_create).await {
-                Ok(planned) => self.carry_out(planned).await,
-                Err(error) => Err(error),
-            };
-            match outcome {
-                Err(Error::Conflict(_) | Error::AlreadyExists(_)) if attempts < APPLY_ATTEMPTS => {
-                    let given = &resource.metadata().resource_version;
-                    if !given.is_empty() {
-                        // The caller insists on a revision, so reading again would not help.
-                        return outcome;
-                    }
-                }
-                outcome => return outcome,
-            }
-        }
+        // Reading again does not help a caller who insists on a revision.
+        let may_retry = resource.metadata().resource_version.is_empty();
+        let is_conflict = |error: &Error| may_retry && error.is_conflict();
+        retry_conflicts(is_conflict, || async {
+            let planned = self.plan(&resource, may_create).await?;
+            self.carry_out(planned).await
+        })
+        .await
     }
 
     async fn plan(&self, resource: &Resource, may_create: bool) -> Result<Planned> {

@@ -70,6 +70,11 @@ impl Error {
         matches!(self, Self::Unavailable { .. })
     }
 
+    /// Whether another write came first: read again and retry.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict(_) | Self::AlreadyExists(_))
+    }
+
     /// An unavailable datastore, with the cause.
     pub fn unavailable(
         message: impl Into<String>,

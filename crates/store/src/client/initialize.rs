@@ -1,17 +1,11 @@
 //! What every datastore must hold before it is used: the cluster's identity and the tiers that always exist.
 
-use std::time::Duration;
-
 use tortie_api::cluster_information::ClusterInformationSpec;
 use tortie_api::tier::{self, TierSpec};
-use tortie_api::{ClusterInformation, Kind, Resource, Tier};
+use tortie_api::{ClusterInformation, Tier};
 
 use super::Client;
 use crate::error::{Error, Result};
-use crate::key::Key;
-
-const ATTEMPTS: usize = 5;
-const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 impl Client {
     /// Makes sure that the cluster's identity and the built-in tiers exist. `version` and each part of `cluster_type`
@@ -33,37 +27,12 @@ impl Client {
     }
 
     async fn ensure_cluster_information(&self, version: &str, cluster_type: &str) -> Result<()> {
-        let key = Key::global(Kind::ClusterInformation, "default");
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            let outcome = match self.get(&key).await {
-                Ok(Resource::ClusterInformation(mut information)) => {
-                    let before = information.spec.clone();
-                    complete(&mut information.spec, version, cluster_type);
-                    if information.spec == before {
-                        return Ok(());
-                    }
-                    // Somebody may have written it who knows nothing of that.
-                    super::identify(&mut information.metadata);
-                    self.update((*information).into()).await
-                }
-                Ok(_) => return Ok(()),
-                Err(Error::NotFound(_)) => {
-                    let mut information =
-                        ClusterInformation::new("", "default", ClusterInformationSpec::default());
-                    complete(&mut information.spec, version, cluster_type);
-                    self.create(information.into()).await
-                }
-                Err(error) => Err(error),
-            };
-            match outcome {
-                Err(Error::Conflict(_) | Error::AlreadyExists(_)) if attempt < ATTEMPTS => {
-                    tokio::time::sleep(RETRY_DELAY).await;
-                }
-                outcome => return outcome.map(drop),
-            }
-        }
+        let new = ClusterInformation::new("", "default", ClusterInformationSpec::default());
+        let completed = self.modify_or_create(new, |information: &mut ClusterInformation| {
+            complete(&mut information.spec, version, cluster_type);
+            Ok(())
+        });
+        completed.await.map(drop)
     }
 }
 

@@ -3,5 +3,6 @@
 mod embedded;
 mod etcd;
 mod kubernetes;
+mod modify;
 mod socket;
 mod validation_vectors;
