@@ -11,13 +11,13 @@ use tortie_kernel::poll::Waker;
 use tortie_store::Store;
 
 use crate::claim;
-use crate::config::WithoutEffect;
 use crate::derive::TooFewMarks;
 use crate::health::Health;
 use crate::last_good::LastGood;
 use crate::metrics::Metrics;
 use crate::node::{End, Node};
 use crate::node_status::Report;
+use tortie_config::WithoutEffect;
 
 /// What an agent is started with.
 pub struct Options {

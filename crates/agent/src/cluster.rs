@@ -10,9 +10,9 @@ use tortie_engine::message::{Route, RouteTypes};
 use tortie_kernel::route;
 use tortie_rules::IpVersion;
 
-use crate::config::{Config, Pattern};
 use crate::files::replace_file;
 use crate::machine::versions;
+use tortie_config::{Config, Pattern};
 
 /// The way to other nodes' pods.
 pub(crate) struct Cluster {

@@ -11,7 +11,7 @@ use tortie_rules::config::{self as rules, Allow, Deny, EndpointToHost, Marks};
 use tortie_rules::rule::{PortRange, Rate, RateUnit};
 use tortie_rules::{Dataplane, IpVersion};
 
-use crate::config::{
+use tortie_config::{
     AllowAction, BackendConfig, ChainInsertMode, Config, DenyAction, EndpointToHostAction,
     FailsafePort, IptablesBackend, NatOutgoingExclusions, ProgramClusterRoutes, RouteSource,
     ServiceLoopPrevention, SourceSpoofing, TransportProtocol,
@@ -178,7 +178,7 @@ fn failsafe(port: &FailsafePort) -> rules::FailsafePort {
     }
 }
 
-fn port_range(range: crate::config::PortRange) -> PortRange {
+fn port_range(range: tortie_config::PortRange) -> PortRange {
     PortRange {
         first: range.first,
         last: range.last,
@@ -203,12 +203,13 @@ fn rate(text: &str) -> Option<Rate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Sources, resolve};
+    use tortie_config::{Sources, resolve};
 
     fn derived(parameters: &[(&str, &str)]) -> Result<rules::Config, TooFewMarks> {
         let mut sources = Sources::default();
         for (name, value) in parameters {
             sources
+                .datastore
                 .global
                 .insert((*name).to_owned(), (*value).to_owned());
         }

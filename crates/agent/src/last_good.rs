@@ -7,12 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use tortie_engine::message::{ConfigUpdate, Encapsulation};
+use tortie_engine::message::Encapsulation;
 
 use crate::agent::Error;
-use crate::config::{Config, Sources, WithoutEffect, resolve, without_effect};
 use crate::derive::rules_config;
 use crate::machine::choose;
+use tortie_config::{Config, DatastoreConfig, Sources, WithoutEffect, resolve, without_effect};
 
 /// See the module.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ struct Good {
 /// What the datastore says, and why the agent cannot run with it.
 #[derive(Debug)]
 struct Refused {
-    update: ConfigUpdate,
+    update: DatastoreConfig,
     reason: String,
 }
 
@@ -88,13 +88,13 @@ impl LastGood {
     }
 
     /// The datastore says this now.
-    pub(crate) fn set_datastore(&mut self, update: ConfigUpdate) {
+    pub(crate) fn set_datastore(&mut self, update: DatastoreConfig) {
         let is_known = |refused: &Refused| refused.update == update;
         if self.has_datastore && self.refused.as_ref().is_some_and(is_known) {
             return;
         }
         let mut sources = self.good.sources.clone();
-        sources.set_datastore(update.clone());
+        sources.datastore = update.clone();
         match runnable(&sources) {
             Ok(good) => self.accept(good, None),
             Err(bad) => {
@@ -127,11 +127,7 @@ impl LastGood {
         let reason = format!("{error}; the configuration before it stays in force");
         tracing::error!("the agent could not start with a new configuration: {reason}");
         self.refused = Some(Refused {
-            update: ConfigUpdate {
-                global: failed.global,
-                selected: failed.selected,
-                node: failed.node,
-            },
+            update: failed.datastore,
             reason,
         });
         Ok(())
@@ -164,7 +160,7 @@ fn runnable(sources: &Sources) -> Result<Good, Vec<Bad>> {
         let origin = resolved.origin(error.parameter);
         bad.push(Bad {
             parameter: error.parameter.to_owned(),
-            is_local: origin.is_none_or(crate::config::Origin::is_local),
+            is_local: origin.is_none_or(tortie_config::Origin::is_local),
             reason: error.to_string(),
         });
     }
@@ -186,14 +182,14 @@ fn runnable(sources: &Sources) -> Result<Good, Vec<Bad>> {
 fn without(mut sources: Sources, mut bad: Vec<Bad>) -> Good {
     loop {
         for bad in &bad {
-            sources.forget(&bad.parameter);
+            sources.datastore.forget(&bad.parameter);
         }
         match runnable(&sources) {
             Ok(good) => return good,
             Err(more) if more.iter().any(|bad| !bad.is_local) => bad = more,
             // Not met: the machine's own part was good at the start.
             Err(_) => {
-                sources.set_datastore(ConfigUpdate::default());
+                sources.datastore = DatastoreConfig::default();
                 let config = resolve(&sources).config;
                 return Good {
                     sources,
@@ -214,11 +210,11 @@ fn reasons(bad: &[Bad]) -> String {
 mod tests {
     use super::*;
 
-    fn said(parameters: &[(&str, &str)]) -> ConfigUpdate {
+    fn said(parameters: &[(&str, &str)]) -> DatastoreConfig {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        ConfigUpdate {
+        DatastoreConfig {
             global: parameters.iter().map(owned).collect(),
-            ..ConfigUpdate::default()
+            ..DatastoreConfig::default()
         }
     }
 

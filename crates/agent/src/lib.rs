@@ -14,7 +14,6 @@
 mod agent;
 mod claim;
 mod cluster;
-pub mod config;
 mod derive;
 mod files;
 mod health;
@@ -26,6 +25,7 @@ mod metrics;
 mod node;
 mod node_status;
 mod server;
+pub mod startup;
 mod status;
 
 pub use agent::{Agent, Error, Options, Stop};

@@ -22,8 +22,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::AbortHandle;
 
 use crate::agent::{Agent, Stop};
-use crate::config::Sources;
 use crate::node_status::{NodeStatus, Report};
+use tortie_config::Sources;
 
 const NAME: &[u8] = b"tortie-agent";
 

@@ -8,8 +8,8 @@ use tortie_dataplane::nftables::NftablesDriver;
 use tortie_dataplane::{Driver, InterfaceState, LocalNetwork, RouteOptions};
 use tortie_rules::{Dataplane, IpVersion};
 
-use crate::config::{Config, NftablesMode};
 use crate::derive::iptables_options;
+use tortie_config::{Config, NftablesMode};
 
 /// The data plane that the configuration asks for, or that the kernel has.
 pub fn choose(config: &Config) -> Dataplane {

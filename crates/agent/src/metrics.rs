@@ -9,8 +9,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::config::WithoutEffect;
 use crate::inputs::Remark;
+use tortie_config::WithoutEffect;
 
 /// What the agent counts and measures.
 #[derive(Debug)]

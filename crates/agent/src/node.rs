@@ -19,7 +19,6 @@ use tortie_sync::Status;
 use self::datastore::Datastore;
 use crate::agent::{Agent, Error};
 use crate::cluster::Cluster;
-use crate::config::Config;
 use crate::derive::{engine_config, rules_config};
 use crate::health::Part;
 use crate::inputs::{self, Syncer};
@@ -27,6 +26,7 @@ use crate::last_good::LastGood;
 use crate::machine::{choose, drivers, local_network};
 use crate::server::Servers;
 use crate::status::StatusFiles;
+use tortie_config::Config;
 
 /// The loop comes round at least this often.
 const LONGEST_SLEEP: Duration = Duration::from_secs(10);

@@ -10,9 +10,9 @@ use tortie_dataplane::iptables::Variant;
 use tortie_dataplane::{Part, Refused};
 use tortie_rules::{Dataplane, IpVersion};
 
-use crate::config::WithoutEffect;
 use crate::health::Health;
 use crate::inputs::Remark;
+use tortie_config::WithoutEffect;
 
 /// What the agent says about its node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,10 +12,10 @@ use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
 use crate::agent::Agent;
-use crate::config::Config;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::node_status::Report;
+use tortie_config::Config;
 
 /// `/liveness`, `/readiness` and `/status`.
 fn health(agent: &Agent) -> Router {

@@ -8,12 +8,12 @@ mod network;
 pub(crate) mod policy;
 mod set;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ipnet::IpNet;
 use serde::Serialize;
 pub use tortie_api::names::PolicyId;
+use tortie_config::DatastoreConfig;
 
 pub use authentication_header::AUTHENTICATION_HEADER;
 pub use endpoint::{
@@ -40,7 +40,7 @@ pub enum Message {
     /// The datastore is being migrated: keep what is programmed, and wait.
     DatastoreNotReady,
     /// The parameters of this node changed.
-    ConfigUpdate(ConfigUpdate),
+    ConfigUpdate(DatastoreConfig),
     /// A new set with all its members.
     IpSetUpdate(IpSetUpdate),
     /// A change to the members of a set.
@@ -105,20 +105,6 @@ pub enum Message {
     ServiceRemove(ObjectName),
     /// All that was known at the start has been sent; sent once.
     InSync,
-}
-
-/// The parameters of this node.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ConfigUpdate {
-    /// Parameters for all nodes.
-    pub global: BTreeMap<String, String>,
-    /// Parameters for nodes that a selector finds.
-    #[serde(skip_serializing_if = "is_default")]
-    pub selected: BTreeMap<String, String>,
-    /// Parameters for this node alone.
-    #[serde(skip_serializing_if = "is_default")]
-    pub node: BTreeMap<String, String>,
 }
 
 /// A new set.

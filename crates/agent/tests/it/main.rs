@@ -1,4 +1,5 @@
-//! What needs no root: the agent's configuration, and following each datastore.
+//! What needs no root: the agent's configuration, a node's start, and following each datastore.
 
-mod config;
+mod accepted;
 mod datastores;
+mod startup;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use tokio::task::AbortHandle;
-use tortie_agent::config::{self as parameters, Sources, explain, resolve, without_effect};
+use tortie_agent::startup::Registration;
 use tortie_agent::{Agent, Options};
-use tortie_node::Registration;
+use tortie_config::{self as parameters, Sources, explain, resolve, without_effect};
 use tortie_store::Client;
 use tortie_store::connect::{self, Connection, felix_variable};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tortie_agent::config::Config;
 use tortie_agent::{LocalAgent, NodeStatus};
+use tortie_config::Config;
 
 /// How long an agent may take to answer; one that takes longer counts as absent.
 const PATIENCE: Duration = Duration::from_secs(2);

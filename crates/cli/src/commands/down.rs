@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use tortie_agent::config::{Sources, from_environment, resolve};
+use tortie_config::{Sources, from_environment, resolve};
 use tortie_dataplane::{OurRoutes, remove_everything};
 use tortie_kernel::namespace::is_root;
 use tortie_kernel::route::Protocol;

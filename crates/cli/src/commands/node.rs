@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::json;
-use tortie_agent::config::from_environment;
 use tortie_agent::{LocalAgent, Settings, machine};
+use tortie_config::from_environment;
 use tortie_dataplane::{Dataplane, Drift};
 use tortie_rules::Dataplane as Kind;
 

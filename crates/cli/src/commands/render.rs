@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use tortie_agent::config::{Config, IptablesBackend, NftablesMode, Sources, from_environment};
 use tortie_agent::machine;
+use tortie_config::{Config, IptablesBackend, NftablesMode, Sources, from_environment};
 use tortie_dataplane::iptables::set_commands;
 use tortie_dataplane::{Batch, InterfaceState, Members, World};
 use tortie_engine::Update;

@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
+use tortie_config::DatastoreConfig;
 use tortie_selector::Selector;
 
 use crate::input::{Cluster, Configuration, Labels};
-use crate::message::{ConfigUpdate, Message};
+use crate::message::Message;
 
 /// The name of the parameters for all nodes.
 const FOR_ALL: &str = "default";
@@ -43,7 +44,7 @@ struct ForSelected {
 #[derive(Debug)]
 struct Sent {
     ready: bool,
-    update: ConfigUpdate,
+    update: DatastoreConfig,
 }
 
 // === impl Parameters ===
@@ -121,10 +122,10 @@ impl Parameters {
         self.sent = Some(Sent { ready, update });
     }
 
-    fn update(&self) -> ConfigUpdate {
+    fn update(&self) -> DatastoreConfig {
         let mut global = self.for_all.clone();
         global.extend(self.cluster.parameters.clone());
-        ConfigUpdate {
+        DatastoreConfig {
             global,
             selected: self.selected().cloned().unwrap_or_default(),
             node: self.for_this_node.clone(),

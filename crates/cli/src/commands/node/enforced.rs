@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use tortie_agent::config::{Config, Sources, resolve};
 use tortie_agent::{engine_config, machine, rules_config};
+use tortie_config::{Config, Sources, resolve};
 use tortie_dataplane::InterfaceState;
 use tortie_engine::message::Encapsulation;
 use tortie_engine::{Engine, Message, Update};
@@ -97,7 +97,7 @@ fn ask(config: &tortie_engine::Config, updates: &[Update], sources: &mut Sources
     let mut said = Said::default();
     for message in engine.flush() {
         match message {
-            Message::ConfigUpdate(update) => sources.set_datastore(update),
+            Message::ConfigUpdate(update) => sources.datastore = update,
             Message::Encapsulation(encapsulation) => said.encapsulation = encapsulation,
             Message::InSync => said.is_ready = true,
             Message::DatastoreNotReady => said.is_ready = false,

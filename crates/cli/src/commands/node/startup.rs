@@ -9,11 +9,11 @@ use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use tortie_agent::replace_file;
+use tortie_agent::startup::autodetect::Interface;
+use tortie_agent::startup::tunnel::{self, Outcome};
+use tortie_agent::startup::{KubernetesFacts, Registrar, Settings, follow, register};
 use tortie_api::Node;
 use tortie_ipam::Ipam;
-use tortie_node::autodetect::Interface;
-use tortie_node::tunnel::{self, Outcome};
-use tortie_node::{KubernetesFacts, Registrar, Settings, follow, register};
 use tortie_store::Client;
 use tortie_store::connect::Connection;
 

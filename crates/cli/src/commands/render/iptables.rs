@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tortie_agent::config::ChainInsertMode;
+use tortie_config::ChainInsertMode;
 use tortie_dataplane::Batch;
 use tortie_rules::iptables::{Line, appended, inserted, lines};
 use tortie_rules::{IpVersion, Table};

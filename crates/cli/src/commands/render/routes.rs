@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::Serialize;
-use tortie_agent::config::RouteConfig;
+use tortie_config::RouteConfig;
 use tortie_dataplane::World;
 use tortie_rules::IpVersion;
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use tortie_agent::NodeStatus;
-use tortie_agent::config::{Config, Sources, from_environment, resolve};
+use tortie_config::{Config, Sources, from_environment, resolve};
 
 use super::Found;
 use super::cluster::Cluster;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::Result;
-use tortie_node::Registration;
+use tortie_agent::startup::Registration;
 use tortie_store::connect::{self, Connection};
 
 use super::parts::Parts;
@@ -16,7 +16,7 @@ use crate::commands::node::startup;
 use crate::config::{await_with, cluster, data_folder};
 
 pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
-    let environment = tortie_agent::config::from_environment(std::env::vars_os());
+    let environment = tortie_config::from_environment(std::env::vars_os());
     let node = node_name(args.node.as_deref(), &environment)?;
     let Connection {
         client,

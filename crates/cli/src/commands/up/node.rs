@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeCondition, NodeStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::PostParams;
+use tortie_agent::startup::autodetect::Interface;
+use tortie_agent::startup::{Addressing, Failure, Registrar, Settings, register_again};
 use tortie_api::node::NodeSpec;
-use tortie_node::autodetect::Interface;
-use tortie_node::{Addressing, Failure, Registrar, Settings, register_again};
 use tortie_store::Client;
 
 use crate::commands::node::startup::{self, own_addresses};
@@ -143,9 +143,12 @@ impl Registrar for Registration {
     }
 }
 
-fn is_without_address(error: Option<&tortie_node::Error>) -> bool {
+fn is_without_address(error: Option<&tortie_agent::startup::Error>) -> bool {
     matches!(
         error,
-        Some(tortie_node::Error::NoAddress { .. } | tortie_node::Error::Addressless(_))
+        Some(
+            tortie_agent::startup::Error::NoAddress { .. }
+                | tortie_agent::startup::Error::Addressless(_)
+        )
     )
 }

@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tortie_agent::Agent;
-use tortie_agent::config::from_environment;
-use tortie_node::Registrar;
+use tortie_agent::startup::Registrar;
+use tortie_config::from_environment;
 use tortie_operator::Backoff;
 use tortie_store::{Client, Store};
 

@@ -20,7 +20,7 @@ use crate::config::{data_file, data_folder, embedded};
 pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let folder = data_folder(global);
     let file = data_file(global);
-    let environment = tortie_agent::config::from_environment(std::env::vars_os());
+    let environment = tortie_config::from_environment(std::env::vars_os());
     let name = node_name(args.node.as_deref(), &environment)?;
     let Shared::Own(store) = embedded(&file, args.quota << 20).await? else {
         bail!(

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tortie_agent::config::{Config, IptablesBackend, NftablesMode};
 use tortie_agent::{NodeStatus, RefusedObject, Settings, rules_config};
 use tortie_api::names::PolicyId;
+use tortie_config::{Config, IptablesBackend, NftablesMode};
 use tortie_dataplane::Owner;
 use tortie_engine::Engine;
 use tortie_engine::message::{Encapsulation, Policy, Profile, Rule, SetId};

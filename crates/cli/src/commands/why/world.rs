@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use tortie_agent::config::{self as parameters, from_environment, resolve};
 use tortie_agent::{LocalAgent, NodeStatus, Settings};
 use tortie_api::k8s::{ProfileOwner, default_allow_profile};
 use tortie_api::tier::{BUILT_IN, TierSpec};
 use tortie_api::{Resource, Tier};
+use tortie_config::{self as parameters, from_environment, resolve};
 use tortie_engine::convert::{self, Converter, ObjectProblem};
 use tortie_engine::input::{Update, WorkloadEndpointKey};
 use tortie_engine::record::Event;
@@ -125,7 +125,7 @@ impl Builder {
         };
         engine.flush_to(&mut |message| {
             if let Message::ConfigUpdate(update) = message {
-                sources.set_datastore(update);
+                sources.datastore = update;
             }
         });
         if let Some(mut recording) = recording {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use tortie_agent::config::{Sources, resolve};
 use tortie_agent::{engine_config, rules_config};
+use tortie_config::{Sources, resolve};
 use tortie_dataplane::iptables::{IptablesDriver, Options};
 use tortie_dataplane::nftables::NftablesDriver;
 use tortie_dataplane::{Dataplane, Driver, InterfaceState};
@@ -229,7 +229,7 @@ impl Files {
             messages = engine.flush();
             for message in &messages {
                 match message {
-                    Message::ConfigUpdate(update) => sources.global = update.global.clone(),
+                    Message::ConfigUpdate(update) => sources.datastore = update.clone(),
                     Message::Encapsulation(found) => encapsulation = *found,
                     _ => {}
                 }

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use ipnet::IpNet;
+use tortie_config::DatastoreConfig;
 
 use crate::input::ObjectName;
 use crate::message::{
-    ConfigUpdate, Encapsulation, GlobalBgpConfig, Host, IpamPool, Message, Route, RouteTypes,
-    Service, Vtep, WireguardEndpoint,
+    Encapsulation, GlobalBgpConfig, Host, IpamPool, Message, Route, RouteTypes, Service, Vtep,
+    WireguardEndpoint,
 };
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct DataPlane {
     pub(super) not_ready: bool,
-    pub(super) config: Option<ConfigUpdate>,
+    pub(super) config: Option<DatastoreConfig>,
     pub(super) routes: BTreeMap<IpNet, Route>,
     pub(super) vteps: BTreeMap<String, Vtep>,
     pub(super) wireguard: BTreeMap<String, WireguardEndpoint>,
@@ -111,7 +112,7 @@ impl DataPlane {
     }
 }
 
-fn config(messages: &[Message]) -> Option<&ConfigUpdate> {
+fn config(messages: &[Message]) -> Option<&DatastoreConfig> {
     messages.iter().find_map(|message| match message {
         Message::ConfigUpdate(config) => Some(config),
         _ => None,

@@ -1,3 +1,0 @@
-//! A node's start.
-
-mod startup;
