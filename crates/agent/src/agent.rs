@@ -94,10 +94,10 @@ pub enum Error {
     #[error(transparent)]
     Dataplane(#[from] tortie_dataplane::Error),
     /// Routes and interfaces cannot be reached at all.
-    #[error("routes and interfaces: {0}")]
+    #[error("routes and interfaces cannot be read")]
     Routes(#[from] tortie_kernel::route::Error),
     /// The kernel does not tell of changes, or the thread cannot wait for them.
-    #[error("waiting for changes: {0}")]
+    #[error("changes cannot be waited for")]
     Waiting(#[from] std::io::Error),
 }
 
@@ -178,7 +178,7 @@ impl Agent {
             match node.run(&self, &mut last_good)? {
                 End::Stopped => return Ok(()),
                 End::Restart => {
-                    tracing::info!("the configuration changed; starting again with the new one");
+                    tracing::info!("The configuration changed; starting again with the new one");
                 }
             }
         }

@@ -34,7 +34,7 @@ pub(crate) fn take(agent: &Agent) -> Result<Listening, Error> {
                 }
                 // It may have ended just now.
                 let _ = other.end();
-                tracing::info!("waiting for {holder} to end");
+                tracing::info!(%holder, "Waiting for another agent to end");
             }
             // It ended just now, or will answer the next time.
             Err(error) if Instant::now() >= end => return Err(error.into()),

@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use tortie_dataplane::{ClusterNetwork, ClusterOptions, MtuOptions};
 use tortie_engine::Message;
 use tortie_engine::message::{Route, RouteTypes};
+use tortie_error::Causes;
 use tortie_kernel::route;
 use tortie_rules::IpVersion;
 
@@ -96,10 +97,12 @@ impl Cluster {
             Ok(problems) => {
                 self.is_due = !problems.is_empty();
                 for problem in problems {
-                    tracing::warn!("{problem}");
+                    tracing::warn!(%problem, "A route to another node is missing");
                 }
             }
-            Err(error) => tracing::error!("the way to other nodes could not be made: {error}"),
+            Err(error) => {
+                tracing::error!(error = %Causes(&error), "Routes to other nodes could not be programmed");
+            }
         }
     }
 
@@ -122,8 +125,10 @@ impl Cluster {
             Ok(()) => self.written = Some(mtu),
             Err(error) => {
                 tracing::warn!(
-                    "{} could not be written, from which CNI plugins read that packets may have {mtu} bytes: {error}",
-                    file.display()
+                    file = %file.display(),
+                    mtu,
+                    error = %Causes(&error),
+                    "The file from which CNI plugins read the MTU could not be written"
                 );
             }
         }
@@ -141,12 +146,14 @@ fn refused(config: &Config) -> Vec<IpVersion> {
     for (version, name, _) in versions.into_iter().filter(|(_, _, encrypts)| *encrypts) {
         if encap.allows_cleartext {
             tracing::warn!(
-                "{name} is set, and packets go in clear text, because --allow-cleartext says so"
+                parameter = name,
+                "Packets go in clear text although encryption is asked for, because of --allow-cleartext"
             );
         } else {
             tracing::error!(
-                "{name} is set, and this agent does not encrypt: there is no way to pods of other nodes; say --allow-cleartext \
-                 if packets may go in clear text"
+                parameter = name,
+                "This agent does not encrypt: pods of other nodes cannot be reached; say --allow-cleartext if packets may \
+                 go in clear text"
             );
             refused.push(version);
         }

@@ -13,6 +13,7 @@ use crate::agent::Error;
 use crate::derive::rules_config;
 use crate::machine::choose;
 use tortie_config::{Config, DatastoreConfig, Sources, WithoutEffect, resolve, without_effect};
+use tortie_error::Causes;
 
 /// See the module.
 #[derive(Debug)]
@@ -107,7 +108,10 @@ impl LastGood {
                     update,
                     reason: format!("{}; {kept}", reasons(&bad)),
                 };
-                tracing::error!("the agent cannot run with {}", refused.reason);
+                tracing::error!(
+                    reason = refused.reason,
+                    "The configuration of the datastore cannot be used"
+                );
                 if self.has_datastore {
                     self.refused = Some(refused);
                 } else {
@@ -124,8 +128,11 @@ impl LastGood {
             return Err(error);
         };
         let failed = std::mem::replace(&mut self.good, good).sources;
-        let reason = format!("{error}; the configuration before it stays in force");
-        tracing::error!("the agent could not start with a new configuration: {reason}");
+        let reason = format!(
+            "{}; the configuration before it stays in force",
+            Causes(&error)
+        );
+        tracing::error!(reason, "The agent could not start with a new configuration");
         self.refused = Some(Refused {
             update: failed.datastore,
             reason,
@@ -152,7 +159,7 @@ fn runnable(sources: &Sources) -> Result<Good, Vec<Bad>> {
                 reason: problem.to_string(),
             });
         } else {
-            tracing::warn!("{problem}");
+            tracing::warn!(%problem, "A parameter is not used as it is set");
         }
     }
     let config = resolved.config.clone();
@@ -169,7 +176,7 @@ fn runnable(sources: &Sources) -> Result<Good, Vec<Bad>> {
     }
     let without_effect = without_effect(&resolved);
     for parameter in &without_effect {
-        tracing::warn!("{parameter}");
+        tracing::warn!(%parameter, "A parameter is set and has no effect");
     }
     Ok(Good {
         sources: sources.clone(),

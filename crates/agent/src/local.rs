@@ -199,7 +199,10 @@ impl Host {
             SETTINGS => serde_json::to_vec(&self.settings)?,
             END => {
                 let pid = asker.pid().unwrap_or_default();
-                tracing::warn!("process {pid} takes over; what is enforced stays as it is");
+                tracing::warn!(
+                    pid,
+                    "Another process takes over; what is enforced stays as it is"
+                );
                 self.stop.stop();
                 return Ok(());
             }

@@ -94,7 +94,7 @@ impl Node {
         let cluster = Cluster::open(&config, &engine_config, options.mtu_file.as_deref())?;
         let folder = options.status_folder.as_ref();
         let folder = folder.or(config.reporting.endpoint_status_folder.as_ref());
-        tracing::info!(node = %hostname, dataplane = ?kind, "enforcing");
+        tracing::info!(node = %hostname, dataplane = ?kind, "Enforcing");
         let dataplane = Dataplane::new(&rules_config, kind, drivers, hostname);
         agent.report.set_dataplane(kind, dataplane.part());
         Ok(Self {
@@ -172,7 +172,7 @@ impl Node {
 
     fn on_batch(&mut self, agent: &Agent, batch: &inputs::Batch) {
         for problem in &batch.problems {
-            tracing::warn!("{problem}");
+            tracing::warn!(%problem, "An object cannot be used as it is");
             agent.metrics.problems.inc();
         }
         agent.metrics.updates.inc_by(batch.updates.len() as u64);
@@ -192,7 +192,7 @@ impl Node {
         if let Some(objects) = &batch.without_effect {
             agent.metrics.set_objects_without_effect(objects);
             for object in agent.report.set_objects_without_effect(objects) {
-                tracing::warn!("{object}");
+                tracing::warn!(%object, "An object has no effect");
             }
         }
         self.datastore.set_refusals(&batch.refusals);

@@ -16,6 +16,7 @@ use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::node_status::Report;
 use tortie_config::Config;
+use tortie_error::Causes;
 
 /// `/liveness`, `/readiness` and `/status`.
 fn health(agent: &Agent) -> Router {
@@ -57,7 +58,7 @@ impl Servers {
         ];
         if config.metrics.enabled && wants_tls.iter().any(|file| file.is_some()) {
             tracing::error!(
-                "metrics are not served: certificates are configured, and TLS is not there yet"
+                "Metrics are not served: certificates are configured, and TLS is not supported"
             );
         } else if config.metrics.enabled {
             let host = config.metrics.host.clone().unwrap_or_default();
@@ -82,7 +83,7 @@ async fn run(what: &'static str, host: String, port: u16, paths: Router) {
         Err(error) => Err(error),
     };
     if let Err(error) = result {
-        tracing::error!("{what} cannot be served on {host}:{port}: {error}");
+        tracing::error!(server = what, host, port, error = %Causes(&error), "The server cannot listen");
     }
 }
 

@@ -14,6 +14,7 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use self::file::RotatedFile;
+use tortie_error::Causes;
 
 /// How much of requests is written down.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +104,7 @@ impl Log {
         if let Err(error) = file.write(&line) {
             tracing::error!(
                 path = %file.path().display(),
-                %error,
+                error = %Causes(&error),
                 line = %String::from_utf8_lossy(&line[..line.len().min(1024)]).trim_end(),
                 "The audit log cannot be written"
             );

@@ -18,6 +18,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Pod;
 use tortie_api::WorkloadEndpoint;
+use tortie_error::Causes;
 
 use crate::annotations::Wishes;
 use crate::cluster::{self, NamespaceFacts};
@@ -355,7 +356,7 @@ fn interfaces(
 
 fn warn_of_netkit(device_type: &str) {
     if device_type == "netkit" {
-        tracing::warn!("`device_type` is netkit, which is not there: a veth pair is used");
+        tracing::warn!("`device_type` netkit is not supported: a veth pair is used");
     }
 }
 
@@ -363,10 +364,9 @@ fn warn_of_netkit(device_type: &str) {
 async fn undone(context: &Context<'_>, undo: &Undo) {
     let log = |what: &str, outcome: Result<()>| {
         if let Err(error) = outcome {
-            let error = error.chain();
             tracing::warn!(
                 what,
-                error,
+                error = %Causes(&error),
                 "After a failed ADD not everything could be undone"
             );
         }

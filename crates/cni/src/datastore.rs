@@ -160,6 +160,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use tortie_api::crd::Group;
+    use tortie_error::Causes;
 
     use super::*;
 
@@ -226,7 +227,7 @@ mod tests {
         let error = |text: &str| {
             let meant = target(&config(text), &|_| None);
             let meant = meant.and_then(|target| target.datastore().map_err(wrong));
-            meant.expect_err("a refusal").chain()
+            Causes(&meant.expect_err("a refusal")).to_string()
         };
         assert!(error(r#"{"name": "n", "datastore_type": "zookeeper"}"#).contains("`zookeeper`"));
         assert!(error(r#"{"name": "n", "etcd_discovery_srv": "e.org"}"#).contains("`e.org`"));

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use serde_json::{Value, json};
+use tortie_error::Causes;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -88,40 +89,14 @@ impl Error {
         Self { code, ..self }
     }
 
-    /// The message with all its causes.
-    pub fn chain(&self) -> String {
-        let mut text = self.message.clone();
-        let details = self.details();
-        if !details.is_empty() {
-            text.push_str(": ");
-            text.push_str(&details);
-        }
-        text
-    }
-
     /// What a plugin prints for the runtime.
     pub fn to_json(&self, version: &str) -> Value {
-        let details = self.details();
-        let mut out =
-            json!({ "cniVersion": version, "code": self.code as u32, "msg": self.chain() });
-        if !details.is_empty() {
-            out["details"] = details.into();
+        let message = Causes(self).to_string();
+        let mut out = json!({ "cniVersion": version, "code": self.code as u32, "msg": message });
+        if let Some(cause) = self.source() {
+            out["details"] = Causes(cause).to_string().into();
         }
         out
-    }
-
-    fn details(&self) -> String {
-        let mut parts: Vec<String> = Vec::new();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            // Some errors repeat their cause in their own message.
-            if parts.last().is_none_or(|last| !last.contains(&text)) {
-                parts.push(text);
-            }
-            cause = error.source();
-        }
-        parts.join(": ")
     }
 }
 

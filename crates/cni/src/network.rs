@@ -20,6 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use tortie_error::Causes;
 use tortie_kernel::link::{Link, Mac, Veth};
 use tortie_kernel::namespace;
 use tortie_kernel::route::{self, MAIN_TABLE, Neighbour, Route, Scope, Socket};
@@ -145,9 +146,8 @@ fn create(socket: &mut Socket, plan: &Plan<'_>, container: &File) -> Result<Link
         }
         let index = link.index;
         if let Err(error) = socket.execute(|batch| batch.set_link_mac(index, Mac::CALICO)) {
-            let error = &error as &dyn std::error::Error;
             tracing::warn!(
-                error,
+                error = %Causes(&error),
                 interface = plan.host_name,
                 "The hardware address stays the kernel's"
             );

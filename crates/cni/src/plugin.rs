@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tortie_error::Causes;
 use tortie_store::connect::{Source, environment};
 
 use crate::config::{NetworkConfig, written_version_of};
@@ -108,8 +109,7 @@ fn upgrade_node() -> Result<()> {
         .block_on(async {
             let datastore = Datastore::open(&config, &environment).await?;
             while let Err(error) = upgrade(&datastore, &node, &Places::default()).await {
-                let error = error.chain();
-                tracing::error!(error, "Addresses could not be taken over; trying again");
+                tracing::error!(error = %Causes(&error), "Addresses could not be taken over; trying again");
                 tokio::time::sleep(UPGRADE_INTERVAL).await;
             }
             Ok(())
@@ -140,8 +140,7 @@ fn finish(
         Ok(Some(answer)) => print(&format!("{answer}\n"), ExitCode::SUCCESS),
         Err(error) => {
             let plugin = plugin.map(Plugin::name);
-            let cause = error.chain();
-            tracing::error!(plugin, error = cause, "The plugin failed");
+            tracing::error!(plugin, error = %Causes(&error), "The plugin failed");
             let version = written_version_of(&stdin);
             print(&format!("{}\n", error.to_json(&version)), ExitCode::FAILURE)
         }

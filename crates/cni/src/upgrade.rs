@@ -19,6 +19,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
 use kube::api::ListParams;
 use tortie_api::node::NodeBgpSpec;
+use tortie_error::Causes;
 use tortie_ipam::{AssignIp, Ipam, attribute};
 use tortie_store::{Client, Error as StoreError, Key, Kind, Resource};
 
@@ -63,7 +64,7 @@ pub async fn upgrade(datastore: &Datastore, node: &str, places: &Places) -> Resu
     })?;
     let folder = &places.allocations;
     if !folder.exists() {
-        tracing::info!("host-local has no data here: there is nothing to take over");
+        tracing::info!("There is no data of host-local: there is nothing to take over");
         return Ok(());
     }
     let client = &datastore.client;
@@ -84,9 +85,8 @@ pub async fn upgrade(datastore: &Datastore, node: &str, places: &Places) -> Resu
     }
     set_ready(client, true).await?;
     if let Err(error) = fs::remove_dir_all(folder) {
-        let error = &error as &dyn std::error::Error;
         tracing::warn!(
-            error,
+            error = %Causes(&error),
             "What is left of host-local's data could not be removed"
         );
     }

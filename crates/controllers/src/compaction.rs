@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::sleep;
+use tortie_error::Causes;
 use tortie_store::etcd::EtcdStore;
 
 /// How long to wait after a failure.
@@ -21,7 +22,7 @@ pub(crate) async fn run(etcd: EtcdStore, period: Duration) {
                 period
             }
             Err(error) => {
-                tracing::warn!(%error, "History of etcd could not be compacted; trying again");
+                tracing::warn!(error = %Causes(&error), "History of etcd could not be compacted; trying again");
                 RETRY.min(period)
             }
         };

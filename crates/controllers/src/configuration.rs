@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tortie_api::KubeControllersConfiguration;
+use tortie_error::Causes;
 use tortie_store::connect::DatastoreType;
 use tortie_store::{Client, Error, Key, Kind, Query, Resource};
 use tortie_sync::{Batch, Followers, Pace, State, Topic};
@@ -40,7 +41,7 @@ impl Configuration {
                 continue;
             }
             while let Err(error) = self.reconcile(&settings).await {
-                tracing::warn!(%error, "unable to get KubeControllersConfiguration(default)");
+                tracing::warn!(error = %Causes(&error), "The configuration cannot be read; trying again");
                 // What changed meanwhile may be why it failed.
                 if let Ok(batch) = timeout(RETRY, changes.recv()).await
                     && !is_readable(batch)
@@ -119,7 +120,10 @@ fn is_readable(batch: Batch<Resource>) -> bool {
                 is_readable = false;
             }
             State::Present(_) if name != RESOURCE_NAME => {
-                tracing::warn!(name, "unexpected KubeControllersConfiguration object");
+                tracing::warn!(
+                    name,
+                    "A KubeControllersConfiguration other than `default` has no effect"
+                );
             }
             _ => {}
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
+use tortie_error::Causes;
 
 /// How many are listed at a time.
 const PAGE: u32 = 500;
@@ -25,8 +26,7 @@ pub async fn list_machines(cluster: &kube::Client) -> Option<BTreeSet<(String, S
             let page = match api.list_metadata(&parameters).await {
                 Ok(page) => page,
                 Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::debug!(plural, error, "Virtual machines cannot be listed");
+                    tracing::debug!(plural, error = %Causes(&error), "Virtual machines cannot be listed");
                     return None;
                 }
             };

@@ -10,6 +10,7 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::Api;
 use tokio::time::sleep;
 use tortie_api::crd::Group;
+use tortie_error::Causes;
 use tortie_operator::BoxError;
 use tortie_store::connect::Backend;
 
@@ -53,7 +54,7 @@ pub(crate) async fn run(
                 }
             }
             Err(error) => {
-                tracing::error!(%error, "Failed to migrate policy, will retry");
+                tracing::error!(error = %Causes(&*error), "Failed to migrate policy, will retry");
             }
         }
         sleep(PERIOD).await;
@@ -70,10 +71,12 @@ async fn wait_for_agents(cluster: &kube::Client) {
     let api: Api<DaemonSet> = Api::namespaced(cluster.clone(), &namespace);
     loop {
         match api.get(AGENTS).await {
-            Err(error) => tracing::debug!(%error, "Error getting calico-node DaemonSet"),
+            Err(error) => {
+                tracing::debug!(error = %Causes(&error), "Error getting calico-node DaemonSet");
+            }
             Ok(agents) => match pending(&agents) {
                 None => break,
-                Some(reason) => tracing::info!("Waiting for {reason}"),
+                Some(reason) => tracing::info!(reason, "Waiting for calico-node pods"),
             },
         }
         sleep(POLL).await;

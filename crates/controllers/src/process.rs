@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
+use tortie_error::Causes;
 use tortie_operator::{LeaderElection, Manager};
 use tortie_store::Client;
 use tortie_store::connect::Backend;
@@ -141,7 +142,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) -> Result
                 () = restart.notified() => is_over = true,
                 error = failure(&mut tasks) => failed = Some(error),
                 () = changed(&mut settings, &current, &options.set_log_level) => {
-                    tracing::warn!("configuration changed; restarting the controllers");
+                    tracing::warn!("The configuration changed; restarting the controllers");
                 }
             }
         };
@@ -167,7 +168,7 @@ async fn initialize(client: &Client, status: &Status) -> Result<(), Error> {
             Ok(()) => break,
             Err(error) if Instant::now() >= due => return Err(Error::Datastore(error)),
             Err(error) => {
-                tracing::info!(%error, "Failed to initialize datastore");
+                tracing::info!(error = %Causes(&error), "Failed to initialize datastore");
                 let reason = format!("Error initializing datastore: {error}");
                 status.set(health::STARTUP, false, &reason);
             }
@@ -191,7 +192,7 @@ async fn run_controllers(
     if let Some(port) = settings.profile_port {
         tracing::warn!(
             port,
-            "debugProfilePort is set, but profiles are not served; use `perf record -g -p` with this process's id"
+            "Profiles are not served at debugProfilePort; use `perf record -g -p` with this process's id"
         );
     }
     if let Some(port) = settings.metrics_port {

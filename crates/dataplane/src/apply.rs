@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tortie_engine::Message;
+use tortie_error::Causes;
 use tortie_rules::{Config, Dataplane as Kind, IpVersion};
 
 use crate::change::{Batch, Drift, Driver, Error, Part, Refused};
@@ -176,14 +177,14 @@ impl Dataplane {
         if let Some(watch) = &mut self.watch
             && let Err(error) = watch.forget()
         {
-            tracing::warn!("changes by others: {error}");
+            tracing::warn!(error = %Causes(&error), "Changes by others cannot be followed");
         }
         let mut errors = errors.into_iter();
         let Some(first) = errors.next() else {
             return Ok(done);
         };
         for error in errors {
-            tracing::error!("{error}");
+            tracing::error!(error = %Causes(&error), "The kernel could not be changed");
         }
         Err(first)
     }
@@ -310,7 +311,7 @@ impl Side {
                 Err(error) => error,
             };
             if !batch.is_full {
-                tracing::warn!("{error}; comparing everything");
+                tracing::warn!(error = %Causes(&error), "A change was refused; comparing everything");
                 return Err(Trouble::NeedsEverything);
             }
             let object = error.object();
@@ -322,7 +323,7 @@ impl Side {
             if suspects.insert(object.clone()) {
                 continue;
             }
-            let reason = error.to_string();
+            let reason = Causes(&error).to_string();
             if !self.refusals.add(object, owner, reason, first_retry, now) {
                 return Err(Trouble::Failed(error));
             }

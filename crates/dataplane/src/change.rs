@@ -161,10 +161,10 @@ pub struct Owner {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel refused a transaction of nftables.
-    #[error("nftables: {0}")]
+    #[error("rules could not be written")]
     Nftables(#[from] tortie_kernel::nft::Error),
     /// The kernel refused a change of routes or links.
-    #[error("routes: {0}")]
+    #[error("routes and links could not be changed")]
     Route(#[from] tortie_kernel::route::Error),
     /// A program that the iptables data plane drives failed.
     #[error("{program}: {message}")]
@@ -175,7 +175,7 @@ pub enum Error {
         message: String,
     },
     /// One object was refused, and with it all that was to be written at once.
-    #[error("{error}")]
+    #[error("{object} was refused")]
     Object {
         /// The object.
         object: Object,
@@ -183,6 +183,15 @@ pub enum Error {
         #[source]
         error: Box<Error>,
     },
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chain(key) => write!(f, "chain {}", key.name),
+            Self::Set(name) => write!(f, "set {name}"),
+        }
+    }
 }
 
 impl Owner {
@@ -262,5 +271,35 @@ impl ChainKey {
             table: chain.table,
             name: Arc::clone(&chain.name),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use tortie_error::Causes;
+    use tortie_kernel::nft;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_object_and_operation_once_and_the_error_number() {
+        let refused = nft::Error::Refused {
+            operation: "add a rule to chain `x` of table `ip calico`".to_owned(),
+            subject: None,
+            text: String::new(),
+            others: 0,
+            source: io::Error::from_raw_os_error(22),
+        };
+        let error = Error::Object {
+            object: Object::Set("cali40s:x".into()),
+            error: Box::new(refused.into()),
+        };
+        assert_eq!(
+            Causes(&error).to_string(),
+            "set cali40s:x was refused: rules could not be written: nftables: the kernel refused to add a rule to chain `x` \
+             of table `ip calico`: Invalid argument (os error 22)"
+        );
     }
 }

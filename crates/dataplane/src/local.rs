@@ -170,7 +170,7 @@ impl LocalNetwork {
                 Ok(tolerated) => {
                     device.is_set_up = true;
                     for problem in tolerated {
-                        tracing::debug!(interface = %name, %problem, "a setting was not made");
+                        tracing::debug!(interface = %name, %problem, "A setting was not made");
                     }
                 }
                 Err(error) => problems.push(error.to_string()),

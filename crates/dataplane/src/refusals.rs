@@ -128,7 +128,7 @@ impl Refusals {
         }
         let delay = before.map_or(first_retry, |delay| (delay * 2).min(LAST_RETRY));
         if before.is_none() {
-            tracing::error!("{owner} denies, because it was refused: {reason}");
+            tracing::error!(%owner, reason, "The kernel refused it, so it denies");
         }
         let refusal = Refusal {
             owner,
@@ -144,7 +144,7 @@ impl Refusals {
     pub(crate) fn settle(&mut self) {
         for object in std::mem::take(&mut self.tried) {
             if let Some(refusal) = self.refused.remove(&object) {
-                tracing::info!("{} is in force again", refusal.owner);
+                tracing::info!(owner = %refusal.owner, "The kernel accepts it again");
             }
         }
     }

@@ -1,7 +1,5 @@
 //! What ends a manager.
 
-use std::error::Error as StdError;
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -48,23 +46,3 @@ pub enum Error {
 
 /// What came of it.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// An error with all its causes in one line. Causes that their effect quotes are not said twice.
-pub(crate) struct Chain<'a>(pub(crate) &'a (dyn StdError + 'static));
-
-impl fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut said = self.0.to_string();
-        f.write_str(&said)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if !said.contains(&text) {
-                write!(f, ": {text}")?;
-            }
-            said = text;
-            cause = error.source();
-        }
-        Ok(())
-    }
-}

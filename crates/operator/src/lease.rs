@@ -16,8 +16,9 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::PostParams;
 use prometheus_client::metrics::gauge::Gauge;
+use tortie_error::Causes;
 
-use crate::error::{Chain, Error, Result};
+use crate::error::{Error, Result};
 use crate::leadership::{Leadership, after, now};
 use crate::metrics::Metrics;
 use crate::queue::Backoff;
@@ -131,7 +132,7 @@ impl Elector {
                 Ok(Ok(Attempt::Taken(_))) => {}
                 Ok(Ok(Attempt::Held(left))) => next = next.min(left),
                 Ok(Err(error)) => {
-                    tracing::warn!(lease = name, error = %Chain(&error), "Cannot take the lease");
+                    tracing::warn!(lease = name, error = %Causes(&error), "Cannot take the lease");
                 }
                 Err(_) => tracing::warn!(lease = name, "The API server does not answer"),
             }
@@ -211,7 +212,7 @@ impl Elector {
                     }
                     Ok(Ok(false)) => return,
                     Ok(Err(error)) => {
-                        tracing::warn!(error = %Chain(&error), "Lease not renewed; will be tried again");
+                        tracing::warn!(error = %Causes(&error), "Lease not renewed; will be tried again");
                     }
                     Err(_) => tracing::warn!("Lease not renewed in time; will be tried again"),
                 }
@@ -275,8 +276,7 @@ impl Elector {
         match released.await {
             Ok(()) => tracing::info!(lease = self.settings.name, "The lease is released"),
             Err(error) => {
-                let error = Chain(&error);
-                tracing::warn!(%error, "The lease could not be released; it will run out");
+                tracing::warn!(error = %Causes(&error), "The lease could not be released; it will run out");
             }
         }
     }

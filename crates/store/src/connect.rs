@@ -18,6 +18,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tortie_error::Causes;
 
 use crate::client::Client;
 use crate::embedded::DEFAULT_QUOTA;
@@ -175,10 +176,9 @@ impl Connection {
         let served = shared::serve(Arc::clone(self.client.store()), file);
         served
             .inspect_err(|error| {
-                let error: &dyn std::error::Error = error;
                 tracing::warn!(
-                    error,
-                    "no other command reaches the datastore while this process runs"
+                    error = %Causes(error),
+                    "No other command reaches the datastore while this process runs"
                 );
             })
             .ok()

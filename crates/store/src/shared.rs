@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tortie_error::Causes;
 
 use crate::embedded::EmbeddedStore;
 use crate::error::Result;
@@ -48,7 +49,9 @@ impl Shared {
                 match SocketStore::connect(&socket).await {
                     Ok(store) => return Ok(Self::Others(Arc::new(store))),
                     // A process that was killed leaves its socket behind; the next one may be about to make its own.
-                    Err(error) => tracing::debug!(%error, "nobody answers at the socket"),
+                    Err(error) => {
+                        tracing::debug!(error = %Causes(&error), "Nobody answers at the socket");
+                    }
                 }
             }
             match EmbeddedStore::open_with_quota(file, quota) {

@@ -15,6 +15,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio::time::{Instant, sleep, sleep_until};
 use tortie_backoff::Retries;
+use tortie_error::Causes;
 use tortie_store::Revision;
 
 use crate::counters::Counters;
@@ -327,7 +328,7 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
             self.tell(Vec::new(), Status::InSync).await;
             return;
         }
-        let refusal = is_refused.then(|| format!("{}: {verb}: {}", self.topic, chain(failure)));
+        let refusal = is_refused.then(|| format!("{}: {verb}: {}", self.topic, Causes(failure)));
         self.keeper.lose_contact(refusal).await;
         if self.is_lost() && self.status != Status::WaitForDatastore {
             self.tell(Vec::new(), Status::WaitForDatastore).await;
@@ -335,16 +336,16 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
     }
 
     fn log(&self, verb: &'static str, failure: &Failure) {
-        let (topic, error) = (&self.topic, failure as &dyn std::error::Error);
+        let (topic, error) = (&self.topic, Causes(failure));
         if self.lost.is_none() {
             tracing::warn!(
                 topic,
                 verb,
-                error,
+                %error,
                 "The datastore cannot be followed; will retry"
             );
         } else {
-            tracing::debug!(topic, verb, error, "The datastore still cannot be followed");
+            tracing::debug!(topic, verb, %error, "The datastore still cannot be followed");
         }
     }
 }
@@ -355,20 +356,6 @@ async fn until(due: Option<Instant>) {
         Some(due) => sleep_until(due).await,
         None => std::future::pending().await,
     }
-}
-
-/// An error and its causes, without those that are said already.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

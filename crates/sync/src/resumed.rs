@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
 use tortie_backoff::Retries;
+use tortie_error::Causes;
 use tortie_store::{Error, Event, Query, Result, Revision, Store, Watch};
 
 use crate::pace::Pace;
@@ -85,8 +86,8 @@ impl Resumed {
             self.is_over = true;
             return Some(error);
         }
-        let (kind, error) = (self.query.kind, &error as &dyn std::error::Error);
-        tracing::warn!(%kind, error, "Watch was interrupted; will resume");
+        let kind = self.query.kind;
+        tracing::warn!(%kind, error = %Causes(&error), "Watch was interrupted; will resume");
         None
     }
 }

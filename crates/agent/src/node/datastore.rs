@@ -45,7 +45,7 @@ impl Datastore {
     pub(super) fn set_ready(&mut self) -> bool {
         let was_not_ready = self.is_ready == Some(false);
         if was_not_ready {
-            tracing::info!("the datastore is ready again; everything is compared with it");
+            tracing::info!("The datastore is ready again; everything is compared with it");
         }
         self.is_ready = Some(true);
         was_not_ready
@@ -95,7 +95,7 @@ impl Datastore {
             && self.said.is_none_or(|said| said.elapsed() >= REMINDER)
         {
             self.said = Some(Instant::now());
-            tracing::warn!("{problem}");
+            tracing::warn!(%problem, "The node is not ready");
         }
         if problem.is_none() {
             self.said = None;

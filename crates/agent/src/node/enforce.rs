@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tortie_backoff::Backoff;
 use tortie_dataplane::WorkloadState;
+use tortie_error::Causes;
 use tortie_kernel::release_unused_memory;
 use tortie_rules::Dataplane as Kind;
 
@@ -75,7 +76,9 @@ impl Node {
                 self.cluster.distrust_kernel();
                 self.todo.rules = true;
             }
-            Err(error) => tracing::error!("interfaces could not be listed: {error}"),
+            Err(error) => {
+                tracing::error!(error = %Causes(&error), "Interfaces could not be listed");
+            }
         }
         let interval = self.config.interfaces.refresh_interval;
         self.next_listing = interval.map(|interval| Instant::now() + interval);
@@ -94,13 +97,13 @@ impl Node {
                     let seconds = heard.elapsed().as_secs_f64();
                     agent.metrics.enforced_seconds.observe(seconds);
                 }
-                tracing::debug!(?done, ?took, "the kernel is up to date");
+                tracing::debug!(?done, ?took, "The kernel is up to date");
                 agent.health.set(Part::Dataplane, self.refused());
                 self.count(agent);
                 if self.next_check.is_none() {
                     self.remove_left_overs();
                     if let Err(error) = self.dataplane.watch_others() {
-                        tracing::warn!("changes by others are not heard of: {error}");
+                        tracing::warn!(error = %Causes(&error), "Changes by others cannot be followed");
                     }
                     self.enable_forwarding();
                     ready(agent);
@@ -113,9 +116,10 @@ impl Node {
             }
             Err(error) => {
                 agent.metrics.failures.inc();
+                let error = Causes(&error);
                 agent.health.set(Part::Dataplane, Some(error.to_string()));
                 let delay = self.retries.failed();
-                tracing::error!("{error}; trying again in {delay:.1?}");
+                tracing::error!(%error, retry_in = ?delay, "The kernel could not be changed; trying again");
                 self.retry = Some(Instant::now() + delay);
             }
         }
@@ -125,7 +129,7 @@ impl Node {
     fn enable_forwarding(&self) {
         if self.config.ip_forwarding {
             for error in self.local.enable_forwarding() {
-                tracing::warn!("forwarding could not be enabled: {error}");
+                tracing::warn!(error = %Causes(&error), "Forwarding could not be enabled");
             }
         }
     }
@@ -158,7 +162,7 @@ impl Node {
 
     fn remove_left_overs(&mut self) {
         for error in self.dataplane.remove_left_overs() {
-            tracing::warn!("rules of another data plane could not be removed: {error}");
+            tracing::warn!(error = %Causes(&error), "Rules of another data plane could not be removed");
         }
     }
 
@@ -190,7 +194,9 @@ impl Node {
                 let soon = pause_ends.map_or_else(Instant::now, |at| at.max(Instant::now()));
                 self.next_check = self.next_check.map(|at| at.min(soon));
             }
-            Err(error) => tracing::warn!("changes by others: {error}"),
+            Err(error) => {
+                tracing::warn!(error = %Causes(&error), "Changes by others cannot be followed");
+            }
         }
     }
 
@@ -200,13 +206,17 @@ impl Node {
             Ok(drift) if drift.is_empty() => {}
             Ok(drift) => {
                 for drift in &drift {
-                    tracing::warn!("{} {}; repairing", drift.object, drift.what);
+                    tracing::warn!(
+                        object = drift.object,
+                        problem = drift.what,
+                        "Somebody else changed the kernel; repairing"
+                    );
                 }
                 agent.metrics.drift.inc_by(drift.len() as u64);
                 self.todo.rules = true;
             }
             Err(error) => {
-                tracing::error!("the kernel could not be read: {error}");
+                tracing::error!(error = %Causes(&error), "The kernel could not be read");
                 self.todo.rules = true;
             }
         }
@@ -220,10 +230,12 @@ impl Node {
             Ok(problems) => {
                 self.todo.routes = !problems.is_empty();
                 for problem in problems {
-                    tracing::warn!("{problem}");
+                    tracing::warn!(%problem, "A route or setting of a workload is missing");
                 }
             }
-            Err(error) => tracing::error!("routes could not be made: {error}"),
+            Err(error) => {
+                tracing::error!(error = %Causes(&error), "Routes could not be programmed");
+            }
         }
         let Some(status) = &mut self.status else {
             return;
@@ -233,7 +245,7 @@ impl Node {
             self.local.state_of(world, &endpoint.name) == WorkloadState::Up
         });
         if let Err(error) = status.update(up) {
-            tracing::warn!("the status of endpoints could not be written: {error}");
+            tracing::warn!(error = %Causes(&error), "The status of endpoints could not be written");
         }
     }
 
@@ -269,13 +281,14 @@ impl Node {
 fn ready(agent: &Agent) {
     let took = agent.started.elapsed();
     agent.metrics.initial_seconds.set(took.as_secs_f64());
-    tracing::info!(?took, "everything is in force");
+    tracing::info!(?took, "Everything is in force");
     if let Some(file) = &agent.options.ready_file
         && let Err(error) = fs::read_to_string(BOOT_ID).and_then(|boot| replace_file(file, &boot))
     {
-        let file = file.display();
         tracing::error!(
-            "{file} could not be written, without which CNI plugins connect no pods: {error}"
+            file = %file.display(),
+            error = %Causes(&error),
+            "The file without which CNI plugins connect no pods could not be written"
         );
     }
     if let Some(call) = &agent.on_ready {

@@ -65,8 +65,9 @@ pub(crate) async fn make_own_configuration(client: &Client, node: &str) -> Resul
     {
         let name = &own.metadata.name;
         tracing::warn!(
-            "FelixConfiguration {name} holds defaults that an earlier version wrote: they override what is set for all \
-             nodes; `tortie delete felixconfiguration {name}` before the next start removes them"
+            name,
+            "A FelixConfiguration holds defaults that an earlier version wrote, which override what is set for all nodes; \
+             `tortie delete felixconfiguration` before the next start removes them"
         );
     }
     Ok(())

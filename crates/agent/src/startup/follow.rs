@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tortie_api::node::NodeSpec;
 use tortie_api::{Node, Resource};
 use tortie_backoff::Backoff;
+use tortie_error::Causes;
 use tortie_ipam::Ipam;
 use tortie_store::{self as store, Client, Key, Kind, Query};
 use tortie_sync::{Followers, Pace, Topic};
@@ -88,7 +89,7 @@ pub async fn follow(
         changes.recv().await;
         tokio::time::sleep(SETTLE).await;
         while let Err(error) = keeper.reconcile().await {
-            tracing::warn!("{error}; trying again in {PAUSE:?}");
+            tracing::warn!(error = %Causes(&*error), retry_in = ?PAUSE, "The node could not be kept up to date; trying again");
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -109,8 +110,8 @@ impl<'a> Keeper<'a> {
         };
         if found.is_none() && !registrar.makes_node() {
             tracing::warn!(
-                "node {} is gone; waiting until it is there again",
-                self.node
+                node = self.node,
+                "The node's resource is gone; waiting until it exists again"
             );
             return Ok(false);
         }
@@ -118,8 +119,9 @@ impl<'a> Keeper<'a> {
             Some((at, count)) if at.elapsed() < QUIET => {
                 let pause = AGAIN.after(count);
                 tracing::warn!(
-                    "node {} lost its address again; giving it back in {pause:.0?}",
-                    self.node
+                    node = self.node,
+                    retry_in = ?pause,
+                    "The node lost its address again; waiting before it is given back"
                 );
                 tokio::time::sleep(pause).await;
                 if self.find_loss().await?.is_none() {
@@ -134,7 +136,11 @@ impl<'a> Keeper<'a> {
         } else {
             "its resource"
         };
-        tracing::warn!("node {} has lost {what}; registering it again", self.node);
+        tracing::warn!(
+            node = self.node,
+            lost = what,
+            "The node is registered again"
+        );
         registrar.register(self.last.as_ref()).await?;
         self.registered = Some((Instant::now(), in_a_row));
         // Where it has no address now, it has none to lose.
@@ -179,10 +185,10 @@ impl<'a> Keeper<'a> {
             match outcome {
                 Outcome::NotNeeded | Outcome::Kept(_) => {}
                 Outcome::Assigned(address) => {
-                    tracing::info!(%address, "the {} device has an address", tunnel.name());
+                    tracing::info!(device = tunnel.name(), %address, "A tunnel device has an address");
                 }
                 Outcome::Released(address) => {
-                    tracing::info!(%address, "the {} device needs no address", tunnel.name());
+                    tracing::info!(device = tunnel.name(), %address, "A tunnel device needs its address no more");
                 }
             }
         }

@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use tortie_api::net::{Cidr, parse_cidr_or_ip};
 use tortie_api::node::{NodeBgpSpec, NodeInterface, NodeSpec, OrchRef};
 use tortie_api::{Kind, Node, Resource};
+use tortie_error::Causes;
 use tortie_store::{self as store, Client, Key, Query};
 
 use crate::startup::autodetect::{self, Interface, Method, Version};
@@ -37,7 +38,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// Looking for the address failed.
-    #[error("the node's {version} address could not be looked for with {method}: {source}")]
+    #[error("the node's {version} address could not be looked for with {method}")]
     Detection {
         /// The IP version.
         version: Version,
@@ -112,7 +113,7 @@ async fn wait_for_datastore(client: &Client, node: &str) {
         if !error.is_retryable() {
             return;
         }
-        tracing::warn!("waiting for the datastore: {error}");
+        tracing::warn!(error = %Causes(&error), "Waiting for the datastore");
         tokio::time::sleep(PATIENCE).await;
     }
 }
@@ -205,7 +206,7 @@ fn set_addresses(
             method: method.clone(),
             variable,
         })?;
-        tracing::info!(address = %net, %method, "found the node's {version} address");
+        tracing::info!(address = %net, %method, "Found an address of the node");
         *known = net.to_string();
         Ok(())
     };
@@ -316,7 +317,7 @@ async fn make_pools(
         let Some(pool) = pools.pool(version, &own, chosen.copied()) else {
             continue;
         };
-        tracing::info!(pool = %pool.metadata.name, cidr = %pool.spec.cidr, "making the first pool");
+        tracing::info!(pool = %pool.metadata.name, cidr = %pool.spec.cidr, "Making the first pool");
         let name = pool.metadata.name.clone();
         match client.create(pool.into()).await {
             Ok(_) => made.push(name),

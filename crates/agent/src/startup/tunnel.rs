@@ -46,7 +46,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// There is none to be had.
-    #[error("an address for the {tunnel} device of node {node}: {source}")]
+    #[error("an address for the {tunnel} device of node {node} could not be assigned")]
     Ipam {
         /// The tunnel.
         tunnel: &'static str,

@@ -7,6 +7,7 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
+use tortie_error::Causes;
 use tortie_operator::tls::Authorities;
 
 use super::Error;
@@ -60,10 +61,13 @@ impl Configuration {
                     tracing::info!("The API server of Kubernetes is recognised by other signs");
                 }
                 Ok(Err(problem)) => {
-                    tracing::error!(problem, "The ConfigMap {NAMESPACE}/{NAME} cannot be used");
+                    tracing::error!(
+                        problem,
+                        "The ConfigMap of the API server's authentication cannot be used"
+                    );
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "The ConfigMap {NAMESPACE}/{NAME} cannot be followed");
+                    tracing::warn!(error = %Causes(&error), "The ConfigMap of the API server's authentication cannot be followed");
                 }
             }
         }

@@ -7,6 +7,7 @@ use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tortie_api::crd::Group;
+use tortie_error::Causes;
 
 use super::ServiceReference;
 
@@ -37,7 +38,7 @@ impl Registration {
             match write(&api, &name, &object).await {
                 Ok(()) => return tracing::info!(name, "Registered"),
                 Err(error) => {
-                    tracing::warn!(name, %error, "Cannot be registered; will try again");
+                    tracing::warn!(name, error = %Causes(&error), "Cannot be registered; will try again");
                     tokio::time::sleep(RETRY).await;
                 }
             }

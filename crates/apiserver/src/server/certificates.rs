@@ -21,6 +21,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
+use tortie_error::Causes;
 use tortie_operator::tls::Authorities;
 
 use self::files::Folder;
@@ -171,7 +172,7 @@ pub async fn follow(purpose: Purpose, clients: Arc<Authorities>) {
         tokio::time::sleep(INTERVAL).await;
         if let Err(error) = renew(&purpose, &clients, Timestamp::now()) {
             tracing::error!(
-                error = &error as &dyn std::error::Error,
+                error = %Causes(&error),
                 "Certificates cannot be renewed"
             );
         }

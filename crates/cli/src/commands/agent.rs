@@ -11,6 +11,7 @@ use tokio::task::AbortHandle;
 use tortie_agent::startup::Registration;
 use tortie_agent::{Agent, Options};
 use tortie_config::{self as parameters, Sources, explain, resolve, without_effect};
+use tortie_error::Causes;
 use tortie_store::Client;
 use tortie_store::connect::{self, Connection, felix_variable};
 
@@ -83,7 +84,7 @@ fn keep_place(client: &Client, node: &str, is_kubernetes: bool) -> AbortHandle {
                 startup::keep(client, node, registration).await;
             }
             Err(error) => {
-                tracing::warn!("{error:#}; if node {node} loses its address, nobody gives it back");
+                tracing::warn!(node, error = %Causes(&*error), "If the node loses its address, it is not given back");
             }
         }
     });

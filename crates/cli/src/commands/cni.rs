@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tortie_cni::Plugin;
 use tortie_cni::install::{self, Options, ServiceAccount, Values};
+use tortie_error::Causes;
 
 use crate::args::{Cli, CniCommand, CniInstall, Command};
 use crate::commands::agent::node_name;
@@ -71,8 +72,7 @@ async fn stay(options: &Options) -> Result<()> {
             () = tokio::time::sleep(REFRESH) => {}
         }
         if let Err(error) = install::refresh_tls(options) {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "Certificates for etcd could not be copied");
+            tracing::warn!(error = %Causes(&error), "Certificates for etcd could not be copied");
         }
     }
 }

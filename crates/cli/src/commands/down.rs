@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use tortie_config::{Sources, from_environment, resolve};
 use tortie_dataplane::{OurRoutes, remove_everything};
+use tortie_error::Causes;
 use tortie_kernel::namespace::is_root;
 use tortie_kernel::route::Protocol;
 use tortie_store::connect::ROOTS_FOLDER;
@@ -41,7 +42,9 @@ pub(super) async fn run(global: &Global) -> Result<ExitCode> {
                 writeln!(out, "Deleted pod {pod}")?;
             }
         }
-        Err(error) => tracing::debug!("Pods are left to the next start: {error:#}"),
+        Err(error) => {
+            tracing::debug!(error = %Causes(&*error), "Pods are left to the next start");
+        }
     }
     let has_own_network = process.has_own_network();
     process.end().await?;

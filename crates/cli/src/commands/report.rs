@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use tortie_api::Problems;
+use tortie_error::Causes;
 use tortie_store::Error;
 
 use crate::input::Origin;
@@ -17,20 +18,7 @@ pub(crate) fn error(error: &anyhow::Error) -> String {
 
 /// An error with its causes on one line.
 pub(crate) fn causes(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    let mut last = String::new();
-    for cause in error.chain() {
-        let message = cause.to_string();
-        // Some causes repeat what the outer message says already.
-        if !last.contains(&message) {
-            if !last.is_empty() {
-                text.push_str(": ");
-            }
-            text.push_str(&message);
-            last = message;
-        }
-    }
-    text
+    Causes(&**error).to_string()
 }
 
 /// One line per problem, each after the place, with the caret of a selector below it.
@@ -67,11 +55,5 @@ pub(crate) fn store_error(place: &str, error: &Error) -> String {
         Error::Unsupported { reason, .. } => return format!("{place}: {reason}"),
         _ => {}
     }
-    let mut text = format!("{place}: {error}");
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let _ = write!(text, ": {error}");
-        cause = error.source();
-    }
-    text
+    format!("{place}: {}", Causes(error))
 }

@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tortie_api::names::KUBERNETES_POLICY;
 use tortie_api::without_effect::without_effect;
 use tortie_api::{Kind, Resource};
+use tortie_error::Causes;
 use tortie_store::{Applied, Client, Error, Key};
 
 use self::destination::Destination;
@@ -109,7 +110,7 @@ pub(super) async fn run(
 pub(super) async fn initialize(client: &Client) {
     if let Err(error) = client.ensure_initialized("", "").await {
         tracing::debug!(
-            error = &error as &dyn std::error::Error,
+            error = %Causes(&error),
             "Could not initialise the datastore"
         );
     }

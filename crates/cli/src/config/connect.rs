@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use tortie_error::Causes;
 use tortie_operator::Backoff;
 use tortie_store::Client;
 use tortie_store::connect::{
@@ -18,7 +19,6 @@ use tortie_store::shared::Shared;
 use super::find_target;
 use super::waiting::waiting;
 use crate::args::Global;
-use crate::commands::report;
 
 /// The pauses of those who wait for a datastore.
 const RETRY: Backoff = Backoff {
@@ -66,8 +66,9 @@ pub(crate) async fn await_with(global: &Global, environment: Source<'_>) -> Resu
                 let pause = RETRY.after(failures);
                 failures += 1;
                 tracing::warn!(
-                    "{}; what is enforced stays as it is; trying again in {pause:.1?}",
-                    report::error(&error)
+                    error = %Causes(&*error),
+                    retry_in = ?pause,
+                    "The datastore does not answer; what is enforced stays as it is; trying again"
                 );
                 tokio::time::sleep(pause).await;
             }

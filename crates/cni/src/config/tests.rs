@@ -1,10 +1,11 @@
 use super::*;
+use tortie_error::Causes;
 
 #[track_caller]
 fn refused(text: &str, code: Code, expected: &str) {
     let error = NetworkConfig::parse(text.as_bytes()).expect_err("a refusal");
     assert_eq!(error.code(), code, "{error}");
-    let message = error.chain();
+    let message = Causes(&error).to_string();
     assert!(message.contains(expected), "{message}");
 }
 

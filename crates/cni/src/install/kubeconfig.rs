@@ -9,6 +9,7 @@ use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1;
 use kube::Api;
 use kube::api::PostParams;
+use tortie_error::Causes;
 
 use crate::error::{Code, Error, Result};
 
@@ -52,11 +53,10 @@ impl ServiceAccount {
         let token = match self.request_token(&own).await {
             Ok(token) => token,
             Err(error) => {
-                let error = error.chain();
                 let account = &self.plugins_account;
                 tracing::warn!(
                     account,
-                    error,
+                    error = %Causes(&error),
                     "No token could be had for the plugins; they get the pod's own"
                 );
                 own

@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use jiff::Timestamp;
 use tortie_api::ipam_configuration::IpamConfigurationSpec;
 use tortie_api::net::{parse_cidr, parse_cidr_or_ip};
+use tortie_error::Causes;
 use tortie_ipam::{AssignIp, AutoAssign, Ipam, ReleaseIp, Use, attribute};
 use tortie_store::{Kind, Query, Resource};
 
@@ -118,8 +119,7 @@ pub(super) async fn upgrade_host(ipam: &Ipam, context: &Context<'_>) -> Result<(
     };
     // Without it, the next plugin looks again.
     if let Err(error) = mark() {
-        let error = &error as &dyn std::error::Error;
-        tracing::warn!(error, "It could not be noted that affinities are in order");
+        tracing::warn!(error = %Causes(&error), "It could not be noted that affinities are in order");
     }
     Ok(())
 }

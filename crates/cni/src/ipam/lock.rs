@@ -5,6 +5,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
+use tortie_error::Causes;
 
 use crate::config::NetworkConfig;
 
@@ -23,9 +24,8 @@ impl Lock {
         let file = match locked(path).await {
             Ok(file) => Some(file),
             Err(error) => {
-                let error = &error as &dyn std::error::Error;
                 let path = path.display();
-                tracing::warn!(%path, error, "There is no lock; plugins may get in each other's way");
+                tracing::warn!(%path, error = %Causes(&error), "There is no lock; plugins may get in each other's way");
                 None
             }
         };

@@ -22,6 +22,7 @@ use futures::future::{join, join_all};
 use ipnet::IpNet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use tortie_error::Causes;
 use tortie_ipam::{Assigned, Assignment, AutoAssign, Ipam};
 
 use super::calico::{ipam, is_not_found, upgrade_host, within};
@@ -85,8 +86,7 @@ pub(super) async fn take(context: &Context<'_>, job: Job) -> Result<Vec<IpNet>> 
     let place = match queue.enter(&wish) {
         Ok(place) => Some(place),
         Err(error) => {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "no other plugin can do what this one waits for");
+            tracing::warn!(error = %Causes(&error), "No other plugin can do what this one waits for");
             None
         }
     };
@@ -115,8 +115,7 @@ async fn serve(ipam: &Ipam, other: &Other) {
         Err(error) => Err(io::Error::other(error)),
     };
     if let Err(error) = outcome {
-        let error = &error as &dyn std::error::Error;
-        tracing::debug!(error, "another plugin has to do itself what it waits for");
+        tracing::debug!(error = %Causes(&error), "Another plugin has to do itself what it waits for");
     }
 }
 

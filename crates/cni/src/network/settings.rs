@@ -1,5 +1,6 @@
 //! The kernel's settings for both ends.
 
+use tortie_error::Causes;
 use tortie_kernel::sysctl::{self, Group, Sysctl};
 
 use super::kernel;
@@ -66,9 +67,8 @@ fn failed() -> impl FnOnce(sysctl::Error) -> crate::error::Error {
 
 fn tolerate(outcome: Result<()>) {
     if let Err(error) = outcome {
-        let error = error.chain();
         tracing::debug!(
-            error,
+            error = %Causes(&error),
             "A setting that containers can do without was not made"
         );
     }

@@ -13,6 +13,7 @@ use tortie_api::ip_pool::IpPoolSpec;
 use tortie_api::node::NodeSpec;
 use tortie_api::{IpPool, Node as NodeResource};
 use tortie_cni::{Arguments, Command, Context, Datastore, NetworkConfig, Request, add, check, del};
+use tortie_error::Causes;
 use tortie_kernel::route::Socket;
 use tortie_store::etcd::{EtcdConfig, EtcdStore};
 use tortie_store::{
@@ -204,13 +205,13 @@ async fn every_add(world: World, loss: Loss) {
         let has_failed = store.has_failed.load(Ordering::SeqCst);
         let when = format!("call {number} of ADD loses its {loss:?}");
         if let Err(error) = added {
-            assert!(has_failed, "{when}: {}", error.chain());
+            assert!(has_failed, "{when}: {}", Causes(&error));
             failures += 1;
         } else {
             // What is retried, or not needed, hinders nothing.
             let context = world.context(&adding, Arc::clone(&world.store));
             let checked = check(&context).await;
-            checked.unwrap_or_else(|error| panic!("{when}: {}", error.chain()));
+            checked.unwrap_or_else(|error| panic!("{when}: {}", Causes(&error)));
             let context = world.context(&deleting, Arc::clone(&world.store));
             del(&context).await.unwrap();
         }

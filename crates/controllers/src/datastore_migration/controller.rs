@@ -11,6 +11,7 @@ use tortie_api::crd::Group;
 use tortie_api::meta::{Condition, Time};
 use tortie_api::{Kind, Resource};
 use tortie_backoff::{Backoff, Retries};
+use tortie_error::Causes;
 use tortie_store::{Error as StoreError, Key, Query};
 
 use super::Settings;
@@ -139,7 +140,7 @@ impl Controller {
     /// Says in the object why it does not go on. What cannot succeed ends the migration.
     async fn note(&self, failure: &Failure) {
         tracing::warn!(
-            error = failure as &dyn std::error::Error,
+            error = %Causes(failure),
             "A step of the migration failed"
         );
         let Ok(Some(mut migration)) = self.migrations.get_opt(NAME).await else {
@@ -159,8 +160,7 @@ impl Controller {
             });
         }
         if let Err(error) = self.tell(&migration).await {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "The state of the migration could not be noted");
+            tracing::warn!(error = %Causes(&error), "The state of the migration could not be noted");
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream;
 use tortie_api::{Kind, Resource};
+use tortie_error::Causes;
 use tortie_store::{Error, Key, Precondition, Query, Result, Store};
 
 use super::metrics::Metrics;
@@ -128,8 +129,7 @@ impl Groups<'_> {
             let resources = match list(self.v3, kind).await {
                 Ok(resources) => resources,
                 Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::warn!(%kind, error, "Copies cannot be listed");
+                    tracing::warn!(%kind, error = %Causes(&error), "Copies cannot be listed");
                     continue;
                 }
             };
@@ -142,8 +142,7 @@ impl Groups<'_> {
                 match self.v3.delete(&key, &Precondition::default()).await {
                     Ok(_) | Err(Error::NotFound(_)) => {}
                     Err(error) => {
-                        let error = &error as &dyn std::error::Error;
-                        tracing::warn!(%key, error, "A copy could not be removed");
+                        tracing::warn!(%key, error = %Causes(&error), "A copy could not be removed");
                     }
                 }
             }

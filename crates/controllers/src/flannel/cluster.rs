@@ -11,6 +11,7 @@ use kube::api::{
 };
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
+use tortie_error::Causes;
 
 use super::command::Command;
 use super::migration::Error;
@@ -302,7 +303,7 @@ impl Kubernetes {
             });
         }
         let log = log.unwrap_or_else(|error| {
-            tracing::warn!(pod, %error, "What the command printed cannot be read");
+            tracing::warn!(pod, error = %Causes(&error), "What the command printed cannot be read");
             String::new()
         });
         api.delete(&pod, &DeleteParams::default()).await?;

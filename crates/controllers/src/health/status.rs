@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
+use tortie_error::Causes;
 
 /// What is known of the process, and the file that says so.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl Status {
         }
         if let Err(error) = std::fs::write(&self.file, json) {
             let file = self.file.display();
-            tracing::warn!(%file, %error, "Failed to write status");
+            tracing::warn!(%file, error = %Causes(&error), "Failed to write status");
         }
     }
 

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tortie_api::IpPool;
 use tortie_backoff::{Backoff, Retries};
+use tortie_error::Causes;
 use tortie_ipam::Ipam;
 use tortie_store::{Error, Kind, Query, Resource, Store, ipam_names};
 
@@ -134,8 +135,7 @@ impl Controller {
                         matches!(error, Error::Conflict(_) | Error::NotFound(_))
                     });
                     if !is_race {
-                        let error = &*error as &dyn std::error::Error;
-                        tracing::warn!(pool = %name, error, "A pool could not be brought up to date");
+                        tracing::warn!(pool = %name, error = %Causes(&*error), "A pool could not be brought up to date");
                     }
                 }
             }

@@ -8,6 +8,7 @@ use futures::stream;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::{Api, Client};
+use tortie_error::Causes;
 use tortie_operator::{Cache, ObjectKey};
 
 use super::allocation::{Place, Tenant};
@@ -78,8 +79,7 @@ impl Cluster {
                 list_all(&api, pods, &mut answers).await
             };
             if let Err(error) = result {
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(%namespace, error, "Pods cannot be listed; their addresses stay");
+                tracing::warn!(%namespace, error = %Causes(&error), "Pods cannot be listed; their addresses stay");
             }
         }
         answers
@@ -107,8 +107,7 @@ async fn get_each(api: &Api<Pod>, pods: Vec<Wanted>, answers: &mut Vec<(Vec<Plac
         match answer {
             Ok(answer) => answers.push((places, answer)),
             Err(error) => {
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(%pod, error, "A pod cannot be looked up; its addresses stay");
+                tracing::warn!(%pod, error = %Causes(&error), "A pod cannot be looked up; its addresses stay");
             }
         }
     }

@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use jiff::Timestamp;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tortie_backoff::{Backoff, Retries};
+use tortie_error::Causes;
 use tortie_ipam::{Ipam, ReleaseIp};
 use tortie_operator::{Change, Object, Subscription};
 use tortie_store::{Error as StoreError, Key, Kind, Resource, Store, ipam_names};
@@ -210,8 +211,7 @@ impl Collector {
                 }
                 Ok(_) | Err(StoreError::NotFound(_)) => Lookup::Absent,
                 Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::warn!(%node, error, "A node cannot be looked up; trying again");
+                    tracing::warn!(%node, error = %Causes(&error), "A node cannot be looked up; trying again");
                     Lookup::Unknown
                 }
             };
@@ -267,7 +267,7 @@ impl Collector {
         self.note_released(&done);
         tracing::warn!(
             number = left.len(),
-            error = &error as &dyn std::error::Error,
+            error = %Causes(&error),
             "Addresses could not be released"
         );
         // What is remembered of their blocks may be wrong, and then no attempt would ever succeed.
@@ -329,8 +329,7 @@ impl Collector {
                 }
                 Ok(GivenUp::InUse) => {}
                 Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::warn!(block = %net, %node, error, "An empty block could not be given up");
+                    tracing::warn!(block = %net, %node, error = %Causes(&error), "An empty block could not be given up");
                 }
             }
         }

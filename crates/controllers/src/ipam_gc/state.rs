@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use jiff::Timestamp;
 use tortie_api::{ClusterInformation, IpamBlock, Node};
+use tortie_error::Causes;
 use tortie_ipam::block::Block;
 use tortie_ipam::{Owner, OwnerKind};
 
@@ -103,7 +104,7 @@ impl State {
         let block = match Block::load(spec) {
             Ok(block) => block,
             Err(error) => {
-                tracing::warn!(block = %metadata.name, %error, "A block cannot be read and is left alone");
+                tracing::warn!(block = %metadata.name, error = %Causes(&error), "A block cannot be read and is left alone");
                 if let Ok(net) = net {
                     self.remove_block(net);
                 }

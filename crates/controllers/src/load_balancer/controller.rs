@@ -11,6 +11,7 @@ use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tortie_api::kube_controllers_configuration::AssignIps;
 use tortie_backoff::{Backoff, Retries};
+use tortie_error::Causes;
 use tortie_ipam::{AssignIp, AutoAssign, Ipam, LOAD_BALANCER, ReleaseIp, Use, attribute};
 use tortie_operator::{Cache, ObjectKey, Subscription};
 use tortie_store::{Kind, Resource, Store, ipam_names};
@@ -70,7 +71,7 @@ impl Controller {
     pub(super) async fn run(mut self) {
         while let Err(error) = self.ipam.upgrade_host(LOAD_BALANCER).await {
             tracing::warn!(
-                error = &error as &dyn std::error::Error,
+                error = %Causes(&error),
                 "Claims of load balancers could not be brought up to date"
             );
             sleep(UPGRADE_RETRY).await;
@@ -161,7 +162,7 @@ impl Controller {
                     namespace,
                     name: service,
                 } = &name;
-                tracing::warn!(%namespace, %service, error = &*error as &dyn std::error::Error, "A service could not be given its addresses; trying again");
+                tracing::warn!(%namespace, %service, error = %Causes(&*error), "A service could not be given its addresses; trying again");
                 self.dirty.insert(name);
             }
         }
@@ -186,7 +187,7 @@ impl Controller {
             Err(nonsense) => {
                 // Trying again would not help; a change of the service or the pools will.
                 let ServiceName { namespace, name } = name;
-                tracing::warn!(%namespace, service = %name, error = &nonsense as &dyn std::error::Error, "A service asks for what cannot be");
+                tracing::warn!(%namespace, service = %name, error = %Causes(&nonsense), "A service asks for what cannot be");
                 return Ok(());
             }
         };

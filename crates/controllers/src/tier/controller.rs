@@ -9,6 +9,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tortie_api::Tier;
 use tortie_api::meta::{Condition, Time};
 use tortie_backoff::{Backoff, Retries};
+use tortie_error::Causes;
 use tortie_store::{Error, Kind, Resource, Result, Store};
 
 use super::policies::{KINDS, Policies};
@@ -123,8 +124,7 @@ impl Controller {
                     self.dirty.insert(name);
                 }
                 Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::warn!(tier = %name, error, "A tier could not be brought up to date");
+                    tracing::warn!(tier = %name, error = %Causes(&error), "A tier could not be brought up to date");
                     self.dirty.insert(name);
                 }
             }

@@ -28,7 +28,7 @@ impl VxlanDevice {
 
     fn create(&self, socket: &mut Socket) -> route::Result<Link> {
         remove(socket, self.name)?;
-        tracing::info!(device = self.name, "making the tunnel device");
+        tracing::info!(device = self.name, "Making the tunnel device");
         socket.execute(|batch| {
             batch.create_vxlan(self.name, self.mac, self.mtu, &self.vxlan);
         })?;
@@ -58,7 +58,7 @@ pub(super) fn remove(socket: &mut Socket, name: &str) -> route::Result<()> {
     let Some(link) = socket.link(name)? else {
         return Ok(());
     };
-    tracing::info!(device = name, "removing the tunnel device");
+    tracing::info!(device = name, "Removing the tunnel device");
     socket.execute(|batch| batch.delete_link(link.index))
 }
 

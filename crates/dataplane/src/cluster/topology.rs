@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use tortie_api::net::{Cidr, parse_cidr_or_ip};
 use tortie_engine::Message;
 use tortie_engine::message::{Encapsulation, Host, PoolType, Route as Told, RouteTypes, Vtep};
+use tortie_error::Causes;
 use tortie_kernel::link::Mac;
 use tortie_kernel::route::{Forwarding, Kind, Neighbour, Protocol, Route, Scope};
 use tortie_rules::IpVersion;
@@ -233,7 +234,7 @@ fn tunnel_end(vtep: &Vtep, version: IpVersion) -> Option<TunnelEnd> {
     match mac.parse() {
         Ok(mac) => Some(TunnelEnd { mac, address, node }),
         Err(error) => {
-            tracing::warn!(node = %vtep.node, "its pods cannot be reached by VXLAN: {error}");
+            tracing::warn!(node = %vtep.node, error = %Causes(&error), "Its pods cannot be reached by VXLAN");
             None
         }
     }

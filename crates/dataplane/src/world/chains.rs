@@ -237,7 +237,7 @@ impl Chains {
     fn add_placeholder(&mut self, key: &ChainKey) {
         tracing::error!(
             chain = %key.name,
-            "a chain that is referred to is not known; it denies all packets until it is"
+            "A chain that is referred to is not known; it denies all packets until it is"
         );
         let deny = Renderer::stand_in(key.table, Arc::clone(&key.name), "Missing chain");
         self.insert(deny, false);

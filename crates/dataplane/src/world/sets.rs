@@ -63,7 +63,7 @@ impl Sets {
     /// Some members come and some go.
     pub(super) fn delta(&mut self, delta: IpSetDelta) {
         let Some(set) = self.known.get_mut(&delta.id) else {
-            tracing::error!(set = %delta.id, "members of a set that is not known");
+            tracing::error!(set = %delta.id, "Members came for a set that is not known");
             return;
         };
         for member in delta.removed {

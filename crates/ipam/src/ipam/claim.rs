@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use jiff::SignedDuration;
 use tortie_api::BlockAffinity;
 use tortie_api::block_affinity::BlockAffinityState;
+use tortie_error::Causes;
 use tortie_store::{Error as StoreError, Kind, Query, Resource, Write};
 
 use super::affinities::{Conditions, GivenUp, is_settled, new_affinity};
@@ -277,8 +278,7 @@ impl Ipam {
         match reclaimed {
             Ok(outcome) => outcome == GivenUp::Yes,
             Err(error) => {
-                let error = &error as &dyn std::error::Error;
-                tracing::debug!(block = %net, error, "An empty block could not be taken over");
+                tracing::debug!(block = %net, error = %Causes(&error), "An empty block could not be taken over");
                 false
             }
         }

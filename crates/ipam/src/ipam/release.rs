@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use ipnet::IpNet;
+use tortie_error::Causes;
 
 use super::claim::AllBlocks;
 use super::commit::lost_race;
@@ -180,8 +181,7 @@ impl Ipam {
         if let Some(owner) = emptied.filter(|owner| owner.kind == OwnerKind::Host)
             && let Err(error) = self.give_up_if_unselected(&owner, net, world).await
         {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(block = %net, error, "An empty block could not be given up");
+            tracing::warn!(block = %net, error = %Causes(&error), "An empty block could not be given up");
         }
         release
     }

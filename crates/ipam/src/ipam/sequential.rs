@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 use tortie_api::IpamHandle;
+use tortie_error::Causes;
 use tortie_store::{Error as StoreError, Key, Precondition, Resource, Revision};
 
 use super::commit::{Written, lost_race};
@@ -64,8 +65,7 @@ impl Ipam {
             let change = plan.counts.get(id).copied().unwrap_or(0);
             if let Err(error) = self.count_less(id, handle, plan, change).await {
                 // The handle counts too many addresses now, until it is released again.
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(handle = id, error, "A handle could not be reduced");
+                tracing::warn!(handle = id, error = %Causes(&error), "A handle could not be reduced");
             }
         }
         Ok(Written::All(block.map(Box::new)))
@@ -146,8 +146,7 @@ impl Ipam {
                 match done {
                     Err(error) if lost_race(&error) => {}
                     Err(error) => {
-                        let error = &error as &dyn std::error::Error;
-                        tracing::warn!(handle = *id, error, "A handle could not be put back");
+                        tracing::warn!(handle = *id, error = %Causes(&error), "A handle could not be put back");
                         break;
                     }
                     Ok(()) => break,

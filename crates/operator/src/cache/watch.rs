@@ -8,10 +8,10 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::utils::Backoff as WatchBackoff;
 use kube::runtime::watcher::{Config, Error, Event, watcher};
 use kube::{Api, Client, Resource as _};
+use tortie_error::Causes;
 
 use super::wire::{Decoded, Wire};
 use super::{CacheOptions, Shared};
-use crate::error::Chain;
 use crate::key::ObjectKey;
 use crate::object::Object;
 use crate::queue::Backoff;
@@ -63,7 +63,7 @@ async fn follow<K: Object, const CAREFUL: bool>(
                 tracing::info!(%kind, "The API server forgot where the watch was; listing again");
             }
             Err(error) => {
-                tracing::warn!(%kind, error = %Chain(&error), "Watch failed; will be tried again");
+                tracing::warn!(%kind, error = %Causes(&error), "Watch failed; will be tried again");
                 if !CAREFUL && is_undecodable(&error) {
                     return End::Undecodable;
                 }

@@ -7,10 +7,10 @@ use std::time::Instant;
 use futures::FutureExt as _;
 use futures::future::join_all;
 use tokio::task::JoinSet;
+use tortie_error::Causes;
 
 use super::source::Source;
 use super::{Running, Settings};
-use crate::error::Chain;
 use crate::metrics::ControllerMetrics;
 use crate::queue::{Key, Queue};
 use crate::reconcile::{Action, Failure, Reconciler};
@@ -133,19 +133,17 @@ impl<Q: Key, R: Reconciler<Key = Q>> Worker<Q, R> {
                 self.metrics.errors.inc();
                 self.metrics.terminal_errors.inc();
                 self.queue.forget(key);
-                let error = Chain(error.as_ref());
-                tracing::error!(controller, ?key, %error, "Cannot be reconciled as it is");
+                tracing::error!(controller, ?key, error = %Causes(error.as_ref()), "Cannot be reconciled as it is");
             }
             Err(Failure::Retry(error)) => {
                 self.metrics.error.inc();
                 self.metrics.errors.inc();
                 let retries = self.queue.retries(key);
-                let error = Chain(error.as_ref());
                 if self.max_retries.is_some_and(|most| retries >= most) {
                     self.queue.forget(key);
-                    tracing::error!(controller, ?key, %error, retries, "Given up");
+                    tracing::error!(controller, ?key, error = %Causes(error.as_ref()), retries, "Given up");
                 } else {
-                    tracing::warn!(controller, ?key, %error, retries, "Will be tried again");
+                    tracing::warn!(controller, ?key, error = %Causes(error.as_ref()), retries, "Will be tried again");
                     self.queue.retry(key.clone());
                 }
             }

@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tortie_error::Causes;
 
 use super::Peer;
 use super::places::{Place, Places};
@@ -151,7 +152,7 @@ pub async fn serve<I: Incoming>(
             }
             Err(error) => {
                 // Mostly a lack of file descriptors, which passes.
-                tracing::warn!(%error, "Cannot accept a connection");
+                tracing::warn!(error = %Causes(&error), "Cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -224,7 +225,9 @@ impl<I: Incoming> Connection<I> {
         };
         let Established { io, peer, protocol } = match established {
             Ok(Ok(established)) => established,
-            Ok(Err(error)) => return tracing::debug!(%error, "A connection failed"),
+            Ok(Err(error)) => {
+                return tracing::debug!(error = %Causes(&error), "A connection failed");
+            }
             Err(_) => return tracing::debug!("A client took too long to agree on keys"),
         };
         // So that the address is free as soon as nobody accepts any more.
@@ -271,7 +274,7 @@ impl<I: Incoming> Connection<I> {
         tokio::select! {
             ended = self.watcher.watch(connection) => {
                 if let Err(error) = ended {
-                    tracing::debug!(%error, "A connection ended early");
+                    tracing::debug!(error = %Causes(&*error), "A connection ended early");
                 }
             }
             () = idle => tracing::debug!("A client that has not shown who it is said nothing for too long"),

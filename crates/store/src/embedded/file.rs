@@ -208,7 +208,7 @@ fn open_database(path: &Path) -> Result<Database> {
             tracing::info!(
                 path = shown,
                 done = repair.progress(),
-                "repairing after a crash"
+                "Repairing after a crash"
             );
         });
     let mut failure = None;

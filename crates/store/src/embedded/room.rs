@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Instant;
+use tortie_error::Causes;
 
 use super::file::StoreFile;
 use super::writer::{Operation, Write};
@@ -50,8 +51,7 @@ impl Room {
             let compacted = compact(file);
             self.next_compaction = Some(Instant::now() + start.elapsed() * COMPACTION_PAUSE);
             if let Err(error) = compacted {
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(path = %path.display(), error, "cannot compact the store");
+                tracing::warn!(path = %path.display(), error = %Causes(&error), "The store cannot be compacted the store");
             }
             used = self::used(path)?;
         }
@@ -81,10 +81,14 @@ impl Room {
 pub(super) fn compact(file: &StoreFile) -> Result<Compacted> {
     let path = file.path();
     let before = used(path)?;
-    file.compact()
-        .map_err(|error| Error::unavailable(format!("cannot compact {}", path.display()), error))?;
+    file.compact().map_err(|error| {
+        Error::unavailable(
+            format!("The store cannot be compacted {}", path.display()),
+            error,
+        )
+    })?;
     let after = used(path)?;
-    tracing::info!(path = %path.display(), before, after, "compacted the store");
+    tracing::info!(path = %path.display(), before, after, "The store was compacted");
     Ok(Compacted { before, after })
 }
 

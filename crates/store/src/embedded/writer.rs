@@ -5,6 +5,7 @@ use std::sync::Arc;
 use redb::{ReadableTable, Table, WriteTransaction};
 use tokio::sync::{mpsc, oneshot};
 use tortie_api::Resource;
+use tortie_error::Causes;
 
 use super::Shared;
 use super::feed::{Committed, Feed, State};
@@ -230,7 +231,7 @@ fn reopen(shared: &Shared, state: LogState) -> Result<LogState, Error> {
         Ok(txn.commit()?)
     });
     committed.map_err(|error| Error::unavailable(format!("cannot write {path}"), error))?;
-    tracing::info!(%path, "opened the store again after an error of the disk");
+    tracing::info!(%path, "The store was opened again after an error of the disk");
     Ok(found)
 }
 
@@ -288,7 +289,7 @@ struct Failed {
 /// Nothing of the batch was stored: all who wait are told the same.
 fn fail(shared: &Shared, replies: Vec<oneshot::Sender<Answer>>, error: &redb::Error) {
     let path = shared.file.path().display();
-    tracing::error!(%path, error = error as &dyn std::error::Error, "cannot write the store");
+    tracing::error!(%path, error = %Causes(error), "The store cannot be written");
     for reply in replies {
         let message = format!("cannot write {path}; it is tried again with the next write");
         let error = Error::unavailable(message, error.to_string());

@@ -220,7 +220,7 @@ impl Client {
             tracing::debug!(
                 endpoint = member.endpoint,
                 error = status.message(),
-                "trying again"
+                "Trying again"
             );
             self.fail_over_from(index);
             if self.members.len() == 1 {

@@ -5,6 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
+use tortie_error::Causes;
 
 use super::api::{PAGE_SIZE, Page, Selection};
 use super::failure::Failure;
@@ -175,8 +176,7 @@ impl KubernetesStore {
                 Reading::Absent(key) => {
                     // Readers may lack the permission, and the next one will try again.
                     if let Err(error) = self.complete_delete(source, object).await {
-                        let error = &error as &dyn std::error::Error;
-                        tracing::debug!(%key, error, "A deletion could not be completed");
+                        tracing::debug!(%key, error = %Causes(&error), "A deletion could not be completed");
                     }
                 }
                 Reading::Present(_) | Reading::Invalid(_) | Reading::Unrelated => {}

@@ -10,6 +10,7 @@ use tokio::io::BufReader;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
+use tortie_error::Causes;
 
 use super::frame::{self, Encoded};
 use super::message::{Greeting, Hello};
@@ -137,8 +138,8 @@ async fn run(channel: Channel, queue: mpsc::Receiver<Request>) {
     };
     if let Err(error) = ended {
         tracing::debug!(
-            error = &error as &dyn std::error::Error,
-            "lost a datastore's socket"
+            error = %Causes(&error),
+            "The connection to a datastore's socket was lost"
         );
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tortie_error::Causes;
 
 use super::session::{self, greeting};
 use crate::store::Store;
@@ -47,10 +48,9 @@ pub async fn serve(
                             // A client that ends does not wait for answers that it needs no more.
                             Err(error) if is_gone(&error) => {}
                             Err(error) => {
-                                let error = &error as &dyn std::error::Error;
                                 tracing::warn!(
-                                    error,
-                                    "ended a connection to the datastore's socket"
+                                    error = %Causes(&error),
+                                    "Ended a connection to the datastore's socket"
                                 );
                             }
                         }
@@ -60,8 +60,8 @@ pub async fn serve(
             },
             Err(error) => {
                 tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "cannot accept on the datastore's socket"
+                    error = %Causes(&error),
+                    "Cannot accept on the datastore's socket"
                 );
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
@@ -72,7 +72,7 @@ pub async fn serve(
     let _ = stop.send(true);
     let all_ended = async { while sessions.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, all_ended).await.is_err() {
-        tracing::warn!("connections to the datastore's socket did not end in time");
+        tracing::warn!("Connections to the datastore's socket did not end in time");
     }
 }
 
@@ -108,14 +108,13 @@ fn is_gone(error: &io::Error) -> bool {
 
 /// Says why, without waiting: the buffer of a new connection has room for that.
 fn refuse(stream: UnixStream, reason: String) {
-    tracing::warn!(reason, "refused a connection to the datastore's socket");
+    tracing::warn!(reason, "Refused a connection to the datastore's socket");
     let say = || -> io::Result<()> {
         let greeting = greeting(Some(reason), false)?;
         stream.into_std()?.write_all(&greeting)
     };
     if let Err(error) = say() {
-        let error = &error as &dyn std::error::Error;
-        tracing::debug!(error, "cannot say why a connection is refused");
+        tracing::debug!(error = %Causes(&error), "Cannot say why a connection is refused");
     }
 }
 
@@ -127,8 +126,7 @@ fn remove_file(listener: &UnixListener) {
     if let Some(path) = address.as_pathname()
         && let Err(error) = std::fs::remove_file(path)
     {
-        let error = &error as &dyn std::error::Error;
-        tracing::debug!(path = %path.display(), error, "cannot remove the datastore's socket");
+        tracing::debug!(path = %path.display(), error = %Causes(&error), "Cannot remove the datastore's socket");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use anyhow::Result;
+use tortie_error::Causes;
 use tortie_store::connect::DatastoreType;
 
 use super::folder::{Folder, Role};
@@ -27,7 +28,7 @@ pub(in crate::commands) async fn resume(caller: Caller) {
         Err(error) => Err(error),
     };
     if let Err(error) = result {
-        tracing::warn!("What waits for confirmation could not be looked after: {error:#}");
+        tracing::warn!(error = %Causes(&*error), "What waits for confirmation could not be looked after");
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde_json::Value;
 use tortie_api::{Kind, Resource};
+use tortie_error::Causes;
 use tortie_store::connect::{Target, environment};
 use tortie_store::{Client, Error, Key, Precondition, Revision};
 
@@ -97,7 +98,7 @@ async fn connect(target: &Target) -> Result<Client> {
     loop {
         match config::open_target(&target).await {
             Err(error) if Instant::now() < end => {
-                tracing::debug!("{}; trying again", message(&error));
+                tracing::debug!(error = %Causes(&*error), "Trying again");
                 tokio::time::sleep(PAUSE).await;
             }
             result => return Ok(result?.client),

@@ -154,7 +154,7 @@ impl Followed {
                 Some((Happened::Deleted, last))
             }
             Change::Invalid(invalid) => {
-                tracing::warn!("{} cannot be read: {}", invalid.key, invalid.reason);
+                tracing::warn!(object = %invalid.key, reason = invalid.reason, "An object cannot be read");
                 let last = self.known.remove(&invalid.key)?;
                 Some((Happened::Deleted, last))
             }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use tortie_cni::{Arguments, Code, Command, Context, Datastore, NetworkConfig, Request};
+use tortie_error::Causes;
 use tortie_store::socket::{self, SocketStore};
 use tortie_store::{Client, Store};
 
@@ -192,14 +193,16 @@ impl Site {
 
     async fn remove(&self, is_meant: impl Fn(&Record) -> bool) -> Vec<String> {
         let records = Record::all(&self.folder).unwrap_or_else(|error| {
-            tracing::warn!("Pods cannot be cleaned up: {error:#}");
+            tracing::warn!(error = %Causes(&*error), "Pods cannot be cleaned up");
             Vec::new()
         });
         let mut removed = Vec::new();
         for record in records.iter().filter(|record| is_meant(record)) {
             match self.delete(record).await {
                 Ok(()) => removed.push(record.to_string()),
-                Err(error) => tracing::warn!("Pod {record} cannot be deleted: {error:#}"),
+                Err(error) => {
+                    tracing::warn!(pod = %record, error = %Causes(&*error), "A pod cannot be deleted");
+                }
             }
         }
         removed

@@ -11,6 +11,7 @@ use kube::api::PostParams;
 use tortie_agent::startup::autodetect::Interface;
 use tortie_agent::startup::{Addressing, Failure, Registrar, Settings, register_again};
 use tortie_api::node::NodeSpec;
+use tortie_error::Causes;
 use tortie_store::Client;
 
 use crate::commands::node::startup::{self, own_addresses};
@@ -45,7 +46,7 @@ impl Registration {
         let addresses = match startup::place(&self.client, &self.settings, None).await {
             // A machine alone may have no network at all.
             Err(error) if is_without_address(error.downcast_ref()) => {
-                tracing::warn!(%error, "The node has no address; other machines cannot be reached through tunnels");
+                tracing::warn!(error = %Causes(&*error), "The node has no address; other machines cannot be reached through tunnels");
                 startup::place(&self.client, &self.without_address(), None).await?
             }
             placed => placed?,

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tortie_agent::Agent;
 use tortie_agent::startup::Registrar;
 use tortie_config::from_environment;
+use tortie_error::Causes;
 use tortie_operator::Backoff;
 use tortie_store::{Client, Store};
 
@@ -174,12 +175,14 @@ impl Parts {
                     Ok(Err(error @ tortie_agent::Error::Taken { .. })) if is_first => {
                         return Err(error.into());
                     }
-                    Ok(Err(error)) => error.to_string(),
-                    Err(error) => error.to_string(),
+                    Ok(Err(error)) => Causes(&error).to_string(),
+                    Err(error) => Causes(&error).to_string(),
                 };
                 let pause = RESTART.after(failures);
                 tracing::error!(
-                    "the agent ended: {problem}; what is enforced stays as it is; starting it again in {pause:.0?}"
+                    problem,
+                    retry_in = ?pause,
+                    "The agent ended; what is enforced stays as it is; starting it again"
                 );
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}

@@ -3,6 +3,7 @@
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use tortie_error::Causes;
 
 /// Tells systemd, if it waits, that everything runs.
 pub(super) fn notify_ready() {
@@ -18,6 +19,6 @@ pub(super) fn notify_ready() {
         Ok(())
     };
     if let Err(error) = send() {
-        tracing::warn!(%error, "systemd cannot be told that everything runs");
+        tracing::warn!(error = %Causes(&error), "Systemd cannot be told that everything runs");
     }
 }

@@ -20,7 +20,10 @@ impl Family {
         tracing::error!(
             chain = %chain.name,
             ip_version = self.version_number(),
-            "{owner} needs {rules} rules in the kernel, and {MAX_POLICY_RULES} is the most; \
+            %owner,
+                rules,
+                most = MAX_POLICY_RULES,
+                "It needs more rules in the kernel than are allowed; \
              it denies all packets until it needs fewer: see `tortie render --cost`"
         );
         self.too_large.insert(key, (owner, rules));

@@ -31,7 +31,7 @@ impl Family {
                 if &**interface == ANY_INTERFACE {
                     tracing::warn!(
                         endpoint = %id.endpoint_id,
-                        "untracked policies do not apply to a host endpoint for all interfaces"
+                        "Untracked policies do not apply to a host endpoint for all interfaces"
                     );
                 } else {
                     untracked.push(&**interface);
