@@ -26,6 +26,7 @@ use axum::response::Response;
 use serde_json::Value;
 use tokio::sync::watch;
 use tortie_operator::tls::Identified;
+use tracing::Instrument as _;
 
 use self::accept::Accept;
 use self::admission::Admission;
@@ -133,7 +134,9 @@ async fn answer(State(api): State<Arc<Api>>, request: Request) -> Response {
         Some(Target::Objects(objects)) => api.find(objects),
         _ => None,
     };
-    let response = api.answer_in_time(target.clone(), request).await;
+    let span = tracing::error_span!("request", verb, path = request.uri().path());
+    let answering = api.answer_in_time(target.clone(), request);
+    let response = answering.instrument(span).await;
     let subject = Subject { verb, of };
     let code = response.status().as_u16();
     api.metrics.count(subject, code, start.elapsed());

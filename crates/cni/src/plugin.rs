@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tortie_error::Causes;
 use tortie_store::connect::{Source, environment};
+use tracing::Instrument as _;
 
 use crate::config::{NetworkConfig, written_version_of};
 use crate::context::Context;
@@ -62,9 +63,7 @@ pub fn main(plugin: Plugin, arguments: &[OsString], version: &str) -> ExitCode {
             return print(&format!("{version}\n"), ExitCode::SUCCESS);
         }
         Some("-t" | "--t") if plugin == Plugin::Calico => {
-            return finish(None, |stdin, environment| {
-                test_connection(stdin, environment)
-            });
+            return finish(|stdin, environment| test_connection(stdin, environment));
         }
         Some("-upgrade" | "--upgrade") if plugin == Plugin::CalicoIpam => {
             return match upgrade_node() {
@@ -84,7 +83,7 @@ pub fn main(plugin: Plugin, arguments: &[OsString], version: &str) -> ExitCode {
         );
         return ExitCode::SUCCESS;
     }
-    finish(Some(plugin), |stdin, environment| {
+    finish(|stdin, environment| {
         let request = Request::from_environment(environment)?;
         serve(plugin, &request, stdin, environment)
     })
@@ -117,10 +116,7 @@ fn upgrade_node() -> Result<()> {
 }
 
 /// Reads the configuration, works, and prints the outcome.
-fn finish(
-    plugin: Option<Plugin>,
-    work: impl FnOnce(&[u8], Source<'_>) -> Result<Option<Value>>,
-) -> ExitCode {
+fn finish(work: impl FnOnce(&[u8], Source<'_>) -> Result<Option<Value>>) -> ExitCode {
     let mut stdin = Vec::new();
     let read = io::stdin().take(MAX_CONFIG).read_to_end(&mut stdin);
     let outcome = match read {
@@ -130,8 +126,7 @@ fn finish(
         )(error)),
         Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| work(&stdin, &environment)))
             .unwrap_or_else(|_| {
-                let message =
-                    "the plugin has a mistake in itself, which its standard error tells of";
+                let message = "internal error: the plugin panicked; see its standard error";
                 Err(Error::new(Code::Other, message))
             }),
     };
@@ -139,8 +134,6 @@ fn finish(
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(answer)) => print(&format!("{answer}\n"), ExitCode::SUCCESS),
         Err(error) => {
-            let plugin = plugin.map(Plugin::name);
-            tracing::error!(plugin, error = %Causes(&error), "The plugin failed");
             let version = written_version_of(&stdin);
             print(&format!("{}\n", error.to_json(&version)), ExitCode::FAILURE)
         }
@@ -166,22 +159,42 @@ fn serve(
     }
     let config = NetworkConfig::parse(stdin)?;
     logging::start(&config);
-    check_command(request.command, config.version()?)?;
+    let span = tracing::error_span!(
+        "cni",
+        plugin = plugin.name(),
+        command = ?request.command,
+        container = request.container_id,
+        interface = request.interface,
+        namespace = request.arguments.get("K8S_POD_NAMESPACE"),
+        pod = request.arguments.get("K8S_POD_NAME"),
+    );
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Error::of(Code::Other, "the plugin cannot start"))?
-        .block_on(async {
-            let opened = Datastore::open(&config, environment).await;
-            let context = opened.and_then(|datastore| {
-                Context::new(request, &config, stdin, datastore, environment)
-            });
-            let context = context.map_err(|error| match request.command {
-                Command::Status => error.with_code(Code::NotAvailable),
-                _ => error,
-            })?;
-            dispatch(plugin, &context).await
-        })
+        .block_on(answer(plugin, request, (stdin, &config), environment).instrument(span))
+}
+
+async fn answer(
+    plugin: Plugin,
+    request: &Request,
+    (stdin, config): (&[u8], &NetworkConfig),
+    environment: Source<'_>,
+) -> Result<Option<Value>> {
+    let outcome = async {
+        check_command(request.command, config.version()?)?;
+        let opened = Datastore::open(config, environment).await;
+        let context = opened
+            .and_then(|datastore| Context::new(request, config, stdin, datastore, environment));
+        let context = context.map_err(|error| match request.command {
+            Command::Status => error.with_code(Code::NotAvailable),
+            _ => error,
+        })?;
+        dispatch(plugin, &context).await
+    };
+    outcome
+        .await
+        .inspect_err(|error| tracing::error!(error = %Causes(error), "The plugin failed"))
 }
 
 /// Refuses commands that the version of the configuration does not have.

@@ -150,7 +150,7 @@ pub enum Error {
     #[error("{0}")]
     Refused(String),
     /// Some addresses were assigned before it failed; they are held until they are released.
-    #[error("only some of the addresses were assigned")]
+    #[error("{source}")]
     PartlyAssigned {
         /// What was assigned.
         assigned: Box<Assigned>,
@@ -158,7 +158,7 @@ pub enum Error {
         source: Box<Error>,
     },
     /// Some addresses were released before it failed.
-    #[error("only some of the addresses were released")]
+    #[error("{source}")]
     PartlyReleased {
         /// What was released.
         released: Box<Released>,

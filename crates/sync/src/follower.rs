@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tortie_backoff::Retries;
 use tortie_error::Causes;
 use tortie_store::Revision;
+use tracing::Instrument as _;
 
 use crate::counters::Counters;
 use crate::keeper::Keeper;
@@ -113,7 +114,12 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
     }
 
     /// Follows until the task is dropped.
-    pub async fn run(mut self) {
+    pub async fn run(self) {
+        let span = tracing::error_span!("watch", topic = self.topic);
+        self.follow_for_ever().instrument(span).await;
+    }
+
+    async fn follow_for_ever(mut self) {
         loop {
             let start = Instant::now();
             let revision = self.read_all().await;
@@ -158,10 +164,7 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
         if let Some(revision) = self.list_once(Trust::IfFamiliar).await? {
             return Ok(revision);
         }
-        tracing::warn!(
-            topic = self.topic,
-            "Nothing that was known is listed any more; asking again"
-        );
+        tracing::warn!("Nothing that was known is listed any more; asking again");
         sleep(self.pace.second_list).await;
         let revision = self.list_once(Trust::Always).await?;
         Ok(revision.unwrap_or_default())
@@ -191,10 +194,7 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
             return Ok(None);
         }
         if !is_familiar {
-            tracing::warn!(
-                topic = self.topic,
-                "A second list agrees: all that was known is gone"
-            );
+            tracing::warn!("A second list agrees: all that was known is gone");
         }
         self.in_contact().await;
         self.end_list().await;
@@ -230,7 +230,7 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
                 None if is_sound => continue,
                 None => {}
                 Some(Failure::Gone) => {
-                    tracing::info!(topic = self.topic, %revision, "Revision is no longer kept; reading everything");
+                    tracing::info!(%revision, "Revision is no longer kept; reading everything");
                     return Next::Resync(Duration::ZERO);
                 }
                 Some(Failure::NotWatchable) => return Next::Poll,
@@ -303,11 +303,7 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
         self.keeper.in_contact().await;
         if let Some(since) = self.lost.take() {
             let after = since.elapsed();
-            tracing::info!(
-                topic = self.topic,
-                ?after,
-                "The datastore can be followed again"
-            );
+            tracing::info!(?after, "The datastore can be followed again");
         }
     }
 
@@ -336,16 +332,15 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
     }
 
     fn log(&self, verb: &'static str, failure: &Failure) {
-        let (topic, error) = (&self.topic, Causes(failure));
+        let error = Causes(failure);
         if self.lost.is_none() {
             tracing::warn!(
-                topic,
                 verb,
                 %error,
                 "The datastore cannot be followed; will retry"
             );
         } else {
-            tracing::debug!(topic, verb, %error, "The datastore still cannot be followed");
+            tracing::debug!(verb, %error, "The datastore still cannot be followed");
         }
     }
 }

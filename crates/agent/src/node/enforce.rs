@@ -63,11 +63,18 @@ impl Node {
             if self.todo.routes && !self.todo.rules {
                 self.apply_routes();
             }
+            let _span = self.span("overlay").entered();
             self.cluster.act();
         }
     }
 
+    /// What log lines of an operation on the kernel have in common.
+    fn span(&self, operation: &'static str) -> tracing::Span {
+        tracing::error_span!("apply", node = %self.engine_config.node, operation)
+    }
+
     fn list_interfaces(&mut self) {
+        let _span = self.span("interfaces").entered();
         match interfaces(&self.config, &mut self.local) {
             Ok(interfaces) => {
                 self.dataplane.set_interfaces(interfaces);
@@ -85,6 +92,7 @@ impl Node {
     }
 
     fn apply(&mut self, agent: &Agent) {
+        let _span = self.span("rules").entered();
         let start = Instant::now();
         match self.dataplane.apply() {
             Ok(done) => {
@@ -201,6 +209,7 @@ impl Node {
     }
 
     fn check(&mut self, agent: &Agent) {
+        let _span = self.span("check").entered();
         self.last_check = Some(Instant::now());
         match self.dataplane.check() {
             Ok(drift) if drift.is_empty() => {}
@@ -226,6 +235,7 @@ impl Node {
     }
 
     fn apply_routes(&mut self) {
+        let _span = self.span("routes").entered();
         match self.local.apply(self.dataplane.world()) {
             Ok(problems) => {
                 self.todo.routes = !problems.is_empty();

@@ -9,6 +9,7 @@ use kube::runtime::utils::Backoff as WatchBackoff;
 use kube::runtime::watcher::{Config, Error, Event, watcher};
 use kube::{Api, Client, Resource as _};
 use tortie_error::Causes;
+use tracing::Instrument as _;
 
 use super::wire::{Decoded, Wire};
 use super::{CacheOptions, Shared};
@@ -22,9 +23,15 @@ pub(super) async fn run<K: Object>(
     options: CacheOptions<K>,
     cache: Weak<Shared<K>>,
 ) {
-    if follow::<K, false>(client.clone(), &options, &cache).await == End::Undecodable {
-        follow::<K, true>(client, &options, &cache).await;
-    }
+    let kind = Wire::<K, false>::kind(&());
+    let following = async {
+        if follow::<K, false>(client.clone(), &options, &cache).await == End::Undecodable {
+            follow::<K, true>(client, &options, &cache).await;
+        }
+    };
+    following
+        .instrument(tracing::error_span!("watch", %kind))
+        .await;
 }
 
 #[derive(PartialEq, Eq)]
@@ -49,7 +56,6 @@ async fn follow<K: Object, const CAREFUL: bool>(
         field_selector: options.fields.clone(),
         ..Config::default().page_size(options.page_size.max(1))
     };
-    let kind = Wire::<K, CAREFUL>::kind(&());
     let stream = watcher(api, config).backoff(Delays::new());
     pin_mut!(stream);
     while let Some(event) = stream.next().await {
@@ -60,10 +66,10 @@ async fn follow<K: Object, const CAREFUL: bool>(
             Ok(event) => take(&cache, event, options.trim),
             // It lists again at once: nothing to worry about.
             Err(Error::WatchError(status)) if status.code == 410 => {
-                tracing::info!(%kind, "The API server forgot where the watch was; listing again");
+                tracing::info!("The API server forgot where the watch was; listing again");
             }
             Err(error) => {
-                tracing::warn!(%kind, error = %Causes(&error), "Watch failed; will be tried again");
+                tracing::warn!(error = %Causes(&error), "Watch failed; will be tried again");
                 if !CAREFUL && is_undecodable(&error) {
                     return End::Undecodable;
                 }
@@ -107,8 +113,7 @@ fn take<K: Object, const CAREFUL: bool>(
         Event::InitApply(wire) | Event::Apply(wire) => match wire.decoded {
             Decoded::Object(object) => state.apply(trimmed(object)),
             Decoded::Broken { key, error } => {
-                let kind = K::Kind::kind(&());
-                tracing::error!(%kind, %key, error, "Object cannot be read; it counts as absent");
+                tracing::error!(%key, error, "Object cannot be read; it counts as absent");
                 state.delete(&key, None);
             }
         },

@@ -8,6 +8,7 @@ use futures::FutureExt as _;
 use futures::future::join_all;
 use tokio::task::JoinSet;
 use tortie_error::Causes;
+use tracing::Instrument as _;
 
 use super::source::Source;
 use super::{Running, Settings};
@@ -92,8 +93,11 @@ impl<Q: Key, R: Reconciler<Key = Q>> Worker<Q, R> {
             }
             self.metrics.active.inc();
             let start = Instant::now();
+            let span = tracing::error_span!("reconcile", controller = self.name, ?key);
             let work = AssertUnwindSafe(self.reconciler.reconcile(&key)).catch_unwind();
-            let outcome = self.running.leadership.guard(work).await;
+            let work = self.running.leadership.guard(work);
+            let outcome = work.instrument(span.clone()).await;
+            let _entered = span.enter();
             self.metrics.time.observe(start.elapsed().as_secs_f64());
             self.metrics.active.dec();
             match outcome {
@@ -104,11 +108,7 @@ impl<Q: Key, R: Reconciler<Key = Q>> Worker<Q, R> {
                     self.conclude(&key, Err(Failure::retry(text)));
                 }
                 Err(_) => {
-                    tracing::warn!(
-                        controller = self.name,
-                        ?key,
-                        "Leadership was lost; work was dropped"
-                    );
+                    tracing::warn!("Leadership was lost; work was dropped");
                     return;
                 }
             }
@@ -117,7 +117,6 @@ impl<Q: Key, R: Reconciler<Key = Q>> Worker<Q, R> {
     }
 
     fn conclude(&self, key: &Q, result: Result<Action, Failure>) {
-        let controller = self.name.as_str();
         match result {
             Ok(Action::Done) => {
                 self.metrics.success.inc();
@@ -133,7 +132,7 @@ impl<Q: Key, R: Reconciler<Key = Q>> Worker<Q, R> {
                 self.metrics.errors.inc();
                 self.metrics.terminal_errors.inc();
                 self.queue.forget(key);
-                tracing::error!(controller, ?key, error = %Causes(error.as_ref()), "Cannot be reconciled as it is");
+                tracing::error!(error = %Causes(error.as_ref()), "Cannot be reconciled as it is");
             }
             Err(Failure::Retry(error)) => {
                 self.metrics.error.inc();
@@ -141,9 +140,9 @@ impl<Q: Key, R: Reconciler<Key = Q>> Worker<Q, R> {
                 let retries = self.queue.retries(key);
                 if self.max_retries.is_some_and(|most| retries >= most) {
                     self.queue.forget(key);
-                    tracing::error!(controller, ?key, error = %Causes(error.as_ref()), retries, "Given up");
+                    tracing::error!(error = %Causes(error.as_ref()), retries, "Given up");
                 } else {
-                    tracing::warn!(controller, ?key, error = %Causes(error.as_ref()), retries, "Will be tried again");
+                    tracing::warn!(error = %Causes(error.as_ref()), retries, "Will be tried again");
                     self.queue.retry(key.clone());
                 }
             }

@@ -2,13 +2,14 @@
 
 use tortie_dataplane::iptables::IptablesDriver;
 use tortie_dataplane::{Batch, Driver as _, Members, SetKind};
+use tortie_error::Causes;
 use tortie_rules::Table;
 
 use crate::iptables::support::{chains, everywhere, filter, full, jump, mark, sets};
 
 #[track_caller]
 fn refused(driver: &mut IptablesDriver, batch: &Batch, words: &[&str]) {
-    let message = driver.apply(batch).unwrap_err().to_string();
+    let message = Causes(&driver.apply(batch).unwrap_err()).to_string();
     for word in words {
         assert!(message.contains(word), "{message:?} has no {word:?}");
     }
