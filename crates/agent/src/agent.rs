@@ -17,6 +17,7 @@ use crate::last_good::LastGood;
 use crate::metrics::Metrics;
 use crate::node::{End, Node};
 use crate::node_status::Report;
+use crate::recording::Recording;
 use tortie_config::WithoutEffect;
 
 /// What an agent is started with.
@@ -62,6 +63,7 @@ pub struct Agent {
     pub(crate) health: Arc<Health>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) report: Arc<Report>,
+    pub(crate) recording: Recording,
     pub(crate) started: Instant,
     /// Called once, when everything is in force.
     pub(crate) on_ready: Option<Box<dyn Fn() + Send>>,
@@ -117,10 +119,12 @@ impl Agent {
     /// An agent that has not started.
     pub fn new(options: Options) -> Result<Self, Error> {
         let health = Arc::new(Health::new());
+        let waker = Waker::new()?;
         Ok(Self {
             report: Arc::new(Report::new(&options.node, &health)),
             options,
-            waker: Waker::new()?,
+            recording: Recording::new(waker.clone()),
+            waker,
             is_stopped: Arc::new(AtomicBool::new(false)),
             health,
             metrics: Arc::new(Metrics::new()),
@@ -135,6 +139,11 @@ impl Agent {
             is_stopped: Arc::clone(&self.is_stopped),
             waker: self.waker.clone(),
         }
+    }
+
+    /// What starts and ends recordings of what its engine is told.
+    pub fn recording(&self) -> Recording {
+        self.recording.clone()
     }
 
     /// Whether it is alive and ready.
@@ -167,6 +176,7 @@ impl Agent {
             options.allow_cleartext,
         )?;
         loop {
+            self.recording.settle();
             self.tell_without_effect(last_good.without_effect());
             let node = match Node::start(&self, last_good.config().clone()) {
                 Ok(node) => node,
@@ -176,10 +186,14 @@ impl Agent {
                 }
             };
             match node.run(&self, &mut last_good)? {
-                End::Stopped => return Ok(()),
+                End::Stopped => {
+                    self.recording.end();
+                    return Ok(());
+                }
                 End::Restart => {
                     tracing::info!("The configuration changed; starting again with the new one");
                 }
+                End::Record => tracing::info!("Everything is read again for a recording"),
             }
         }
     }

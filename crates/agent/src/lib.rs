@@ -24,6 +24,7 @@ pub mod machine;
 mod metrics;
 mod node;
 mod node_status;
+mod recording;
 mod server;
 pub mod startup;
 mod status;
@@ -37,3 +38,4 @@ pub use metrics::Metrics;
 pub use node_status::{
     DatastoreStatus, Ineffective, NodeStatus, Problem, RefusedObject, Report, Versions,
 };
+pub use recording::Recording;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tortie_backoff::Retries;
 use tortie_dataplane::{Dataplane, LocalNetwork};
 use tortie_engine::message::Encapsulation;
+use tortie_engine::record::Event;
 use tortie_engine::{Engine, Message};
 use tortie_kernel::monitor::{Monitor, Topics};
 use tortie_kernel::poll::wait;
@@ -34,6 +35,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(10);
 /// Why the loop ended.
 pub(crate) enum End {
     Stopped,
+    /// The engine is to be told everything again, for a recording.
+    Record,
     /// The configuration changed in a way that the engine or the data plane must be made anew for.
     Restart,
 }
@@ -94,6 +97,9 @@ impl Node {
         let cluster = Cluster::open(&config, &engine_config, options.mtu_file.as_deref())?;
         let folder = options.status_folder.as_ref();
         let folder = folder.or(config.reporting.endpoint_status_folder.as_ref());
+        agent
+            .recording
+            .write(|| Event::Start(engine_config.clone()));
         tracing::info!(node = %hostname, dataplane = ?kind, "Enforcing");
         let dataplane = Dataplane::new(&rules_config, kind, drivers, hostname);
         agent.report.set_dataplane(kind, dataplane.part());
@@ -143,6 +149,9 @@ impl Node {
             if agent.is_stopped() {
                 return Ok(End::Stopped);
             }
+            if agent.recording.settle() {
+                return Ok(End::Record);
+            }
             if ready.first() == Some(&true) {
                 self.monitor.drain()?;
                 self.todo.interfaces = true;
@@ -178,6 +187,8 @@ impl Node {
         agent.metrics.updates.inc_by(batch.updates.len() as u64);
         self.updates += batch.updates.len();
         for update in &batch.updates {
+            let recorded = || Event::Update(Box::new(update.clone()));
+            agent.recording.write(recorded);
             self.engine.on_update(update);
         }
         agent.metrics.resync_state.set(match batch.status {
@@ -198,6 +209,7 @@ impl Node {
         self.datastore.set_refusals(&batch.refusals);
         self.datastore.set_unprotected(&batch.unprotected);
         if batch.status == Status::InSync && self.datastore.set_read() {
+            agent.recording.write(|| Event::InSync);
             self.engine.on_in_sync();
         }
     }
@@ -205,6 +217,7 @@ impl Node {
     /// Lets the engine speak, and looks at what it says about the agent itself.
     fn think(&mut self, agent: &Agent, last_good: &mut LastGood) -> Result<Option<End>, Error> {
         let start = Instant::now();
+        agent.recording.write(|| Event::Flush);
         let messages = self.engine.flush();
         if messages.is_empty() {
             return Ok(None);

@@ -37,7 +37,7 @@ use tortie_store::connect::DatastoreType;
 
 use crate::completion::{kinds, names};
 
-pub(crate) use agent::Agent;
+pub(crate) use agent::{Agent, DEFAULT_RECORDING};
 pub(crate) use apiserver::{ApiServer, Webhooks};
 pub(crate) use cni::{Cni, CniCommand, CniInstall};
 pub(crate) use confirm::{Apply, Confirm};

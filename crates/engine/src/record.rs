@@ -20,6 +20,8 @@
 //! # Ok::<(), tortie_engine::record::Error>(())
 //! ```
 
+use std::io::{self, Write};
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Config, Engine, Message, Update};
@@ -36,6 +38,15 @@ pub enum Event {
     InSync,
     /// It was asked what changed.
     Flush,
+}
+
+/// Writes events, a line each.
+pub struct Recorder<W: Write> {
+    sink: W,
+    /// How many bytes may still be written.
+    left: u64,
+    /// The first failure; nothing is written after it.
+    outcome: io::Result<()>,
 }
 
 /// An engine that is told again what another was told.
@@ -68,6 +79,52 @@ impl Event {
     /// Reads what [`Self::to_line`] wrote.
     pub fn from_line(line: &str) -> Result<Self, Error> {
         Ok(serde_json::from_str(line)?)
+    }
+}
+
+// === impl Recorder ===
+
+impl<W: Write> Recorder<W> {
+    /// A recorder that writes at most so many bytes.
+    pub fn new(sink: W, most: u64) -> Self {
+        Self {
+            sink,
+            left: most,
+            outcome: Ok(()),
+        }
+    }
+
+    /// Writes an event. What is asked of the engine ends a step, which is then complete in the sink.
+    pub fn write(&mut self, event: &Event) {
+        if self.outcome.is_ok() {
+            self.outcome = self.try_write(event);
+        }
+    }
+
+    fn try_write(&mut self, event: &Event) -> io::Result<()> {
+        let line = event.to_line();
+        let length = line.len() as u64 + 1;
+        self.left = self.left.checked_sub(length).ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "the recording has become too long",
+            )
+        })?;
+        writeln!(self.sink, "{line}")?;
+        if *event == Event::Flush {
+            self.sink.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Whether something could not be written.
+    pub fn has_failed(&self) -> bool {
+        self.outcome.is_err()
+    }
+
+    /// Ends the recording; tells whether all was written.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.outcome.and_then(|()| self.sink.flush())
     }
 }
 

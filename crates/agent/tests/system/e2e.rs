@@ -23,6 +23,7 @@ mod host_endpoints;
 mod pods;
 mod readiness;
 mod recipes;
+mod recording;
 mod refused;
 mod repair;
 mod sets;

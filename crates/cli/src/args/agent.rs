@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+/// Where a recording goes if nobody names a file.
+pub(crate) const DEFAULT_RECORDING: &str = "/var/log/calico/agent-recording.jsonl";
+
 const EXAMPLES: &str = "\
 Parameters are those of Calico's node agent, from the first of these that has a value:
   FELIX_<PARAMETER> in the environment, the parameter file, FelixConfiguration node.<node>,
@@ -13,7 +16,10 @@ Examples:
   tortie agent                                        enforce on this machine what the datastore says
   FELIX_NFTABLESMODE=Disabled tortie agent            with iptables instead of nftables
   tortie agent --explain-config                       which parameters hold here, and where they come from
-  FELIX_HEALTHENABLED=true tortie agent --log-level info";
+  FELIX_HEALTHENABLED=true tortie agent --log-level info
+  tortie agent --record /tmp/node.jsonl               and keep what it was told, which `tortie replay` plays elsewhere
+  kill -USR1 PID                                      start or end a recording of an agent that runs, by default in
+                                                      /var/log/calico/agent-recording.jsonl";
 
 /// Arguments of `agent`.
 #[derive(Debug, Args)]
@@ -37,6 +43,14 @@ pub(crate) struct Agent {
     /// File that tells CNI plugins how large packets of pods may be.
     #[arg(long, value_name = "FILE", default_value = "/var/lib/calico/mtu")]
     pub(crate) mtu_file: PathBuf,
+    /// Record what the policy engine is told, for `tortie replay`; SIGUSR1 ends that, and starts one at any other time.
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        default_missing_value = DEFAULT_RECORDING,
+    )]
+    pub(crate) record: Option<PathBuf>,
     /// Take this machine from another agent that enforces policy on it, which then ends.
     #[arg(long)]
     pub(crate) take_over: bool,

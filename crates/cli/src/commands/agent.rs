@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::AbortHandle;
 use tortie_agent::startup::Registration;
-use tortie_agent::{Agent, Options};
+use tortie_agent::{Agent, Options, Recording};
 use tortie_config::{self as parameters, Sources, explain, resolve, without_effect};
 use tortie_error::Causes;
 use tortie_store::Client;
@@ -18,6 +19,7 @@ use tortie_store::connect::{self, Connection, felix_variable};
 use super::node::{enforced, startup};
 use super::until_signal;
 use crate::args;
+use crate::args::DEFAULT_RECORDING;
 use crate::args::Global;
 use crate::config::await_with;
 
@@ -57,17 +59,35 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         allow_cleartext: args.allow_cleartext,
     })?;
     let stop = agent.stop();
+    let recording = agent.recording();
+    if let Some(file) = &args.record {
+        recording.start(file.clone());
+    }
+    let file = args.record.clone();
+    let file = file.unwrap_or_else(|| DEFAULT_RECORDING.into());
+    let asked = tokio::spawn(toggle_on_signal(recording, file)?);
     let mut thread = tokio::task::spawn_blocking(move || agent.run());
     let outcome = tokio::select! {
         outcome = &mut thread => outcome,
         () = until_signal()? => { stop.stop(); thread.await }
     };
+    asked.abort();
     place.abort();
     if let Some(served) = served {
         served.end().await;
     }
     outcome.context("the agent ended unexpectedly")??;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts or ends a recording at each SIGUSR1.
+fn toggle_on_signal(recording: Recording, file: PathBuf) -> Result<impl Future<Output = ()>> {
+    let mut asked = signal(SignalKind::user_defined1())?;
+    Ok(async move {
+        while asked.recv().await.is_some() {
+            recording.toggle(file.clone());
+        }
+    })
 }
 
 /// Keeps the place of this machine in the cluster while the agent runs.

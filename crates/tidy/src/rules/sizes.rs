@@ -18,7 +18,10 @@ const LONGER: [(&str, usize); 21] = [
     ("crates/cli/src/commands/why/live.rs", 421),
     ("crates/cli/src/commands/why/meaning.rs", 404),
     ("crates/cli/src/commands/why/text.rs", 450),
-    ("crates/controllers/src/datastore_migration/controller.rs", 406),
+    (
+        "crates/controllers/src/datastore_migration/controller.rs",
+        406,
+    ),
     ("crates/dataplane/src/nftables/compile.rs", 591),
     ("crates/dataplane/src/world.rs", 442),
     ("crates/engine/src/sets.rs", 401),

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tortie_agent::{Agent, Error, Health, Metrics, Options, Report, Stop};
+use tortie_agent::{Agent, Error, Health, Metrics, Options, Recording, Report, Stop};
 use tortie_store::Store;
 use tortie_testkit::net::Namespace;
 use tracing_subscriber::EnvFilter;
@@ -23,6 +23,7 @@ pub(crate) struct RunningAgent {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) health: Arc<Health>,
     pub(crate) report: Arc<Report>,
+    pub(crate) recording: Recording,
     stop: Stop,
     thread: Option<JoinHandle<Result<(), Error>>>,
 }
@@ -57,6 +58,7 @@ impl RunningAgent {
             metrics: Arc::clone(agent.metrics()),
             health: Arc::clone(agent.health()),
             report: Arc::clone(agent.report()),
+            recording: agent.recording(),
             stop: agent.stop(),
             thread: None,
         };

@@ -115,6 +115,11 @@ impl Setting {
         std::fs::remove_file(self.ready_file()).unwrap();
     }
 
+    /// The path of a file that is removed in the end.
+    pub(crate) fn new_file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     fn ready_file(&self) -> PathBuf {
         self.folder.path().join("status").join("ready")
     }

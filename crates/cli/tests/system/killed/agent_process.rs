@@ -13,7 +13,7 @@ use crate::killed::Plane;
 use crate::killed::objects::NODE;
 
 /// What an agent says when everything is in force.
-const READY: &str = "everything is in force";
+const READY: &str = "Everything is in force";
 
 /// How long that may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tortie_testkit::net::Node;
 
 /// What an agent says when everything is in force.
-const READY: &str = "everything is in force";
+const READY: &str = "Everything is in force";
 
 /// How long that may take.
 const PATIENCE: Duration = Duration::from_mins(1);
