@@ -25,7 +25,7 @@ fn policies(file: &Path) -> Vec<String> {
         let mut hear = |message| match message {
             Message::ActivePolicyUpdate(id, _) => active.push(id.name.replace("default.", "")),
             Message::ActivePolicyRemove(id) => {
-                active.retain(|name| *name != id.name.replace("default.", ""))
+                active.retain(|name| *name != id.name.replace("default.", ""));
             }
             _ => {}
         };
