@@ -152,10 +152,15 @@ impl Client {
             }
         }
         resource.set_defaults();
-        if let Resource::IpPool(pool) = &resource
-            && let Ok(Resource::IpPool(old)) = self.get(&Key::of(&resource)).await
-        {
-            validate::check_pool_change(&old, pool, &mut problems);
+        if let Resource::IpPool(pool) = &resource {
+            match self.get(&Key::of(&resource)).await {
+                Ok(Resource::IpPool(old)) => {
+                    validate::check_pool_change(&old, pool, &mut problems);
+                }
+                // Whether it is there is for the store to say, and what cannot be read may be put right.
+                Ok(_) | Err(Error::NotFound(_) | Error::Unreadable { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         Self::check(&resource, problems)?;
         self.check_tier_of_changed(&resource).await?;
@@ -164,7 +169,8 @@ impl Client {
     }
 
     /// Replaces the observed state of an object.
-    pub async fn update_status(&self, resource: Resource) -> Result<Resource> {
+    pub async fn update_status(&self, mut resource: Resource) -> Result<Resource> {
+        identify(resource.metadata_mut());
         self.store.update_status(resource).await
     }
 
@@ -294,7 +300,7 @@ impl Client {
 }
 
 /// Gives an object what tells it from others of the same name, at other times, where it has nothing.
-fn identify(metadata: &mut Metadata) {
+pub fn identify(metadata: &mut Metadata) {
     if metadata.uid.is_empty() {
         metadata.uid = uuid::Uuid::new_v4().to_string();
     }

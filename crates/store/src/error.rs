@@ -2,7 +2,7 @@
 
 use tortie_api::Problems;
 
-use crate::key::Key;
+use crate::key::{Key, Revision};
 
 /// The result of a datastore operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -30,6 +30,16 @@ pub enum Error {
         key: Key,
         /// What is wrong with it.
         problems: Problems,
+    },
+    /// There is such an object, but what is stored cannot be read as one.
+    #[error("{key} cannot be read: {reason}")]
+    Unreadable {
+        /// The object.
+        key: Key,
+        /// Why not.
+        reason: String,
+        /// The revision that it is at, for who replaces or removes just this.
+        revision: Revision,
     },
     /// The datastore, or this object, does not allow the operation.
     #[error("operation {operation} is not supported on {key}: {reason}")]

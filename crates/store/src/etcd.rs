@@ -423,7 +423,11 @@ impl Found {
     }
 
     fn decode(&self, key: &Key) -> Result<Resource> {
-        let unreadable = |reason| Error::message(format!("{key} cannot be read: {reason}"));
+        let unreadable = |reason| Error::Unreadable {
+            key: key.clone(),
+            reason,
+            revision: Revision(self.kv.mod_revision.to_string()),
+        };
         self.stored().decode().map_err(unreadable)
     }
 }

@@ -147,12 +147,14 @@ impl Store for KubernetesStore {
         if default_profile::is(key) {
             return Ok(default_profile::resource());
         }
-        self.find(key)
-            .await?
-            .content
-            .map_err(|Invalid { reason, .. }| {
-                Error::message(format!("{key} is stored but cannot be read: {reason}"))
-            })
+        let Found {
+            object, content, ..
+        } = self.find(key).await?;
+        content.map_err(|Invalid { reason, .. }| Error::Unreadable {
+            key: key.clone(),
+            reason,
+            revision: Revision(source::revision_of(&object).to_owned()),
+        })
     }
 
     async fn list(&self, query: &Query) -> Result<List> {

@@ -25,7 +25,7 @@ pub mod shared;
 pub mod socket;
 mod store;
 
-pub use client::{Applied, Client, Modifiable, Planned, retry_conflicts};
+pub use client::{Applied, Client, Modifiable, Planned, identify, retry_conflicts};
 pub use error::{Error, Result};
 pub use key::{Key, Query, Revision};
 pub use store::{

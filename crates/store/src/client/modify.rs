@@ -37,7 +37,8 @@ impl Client {
         T: Modifiable,
         E: From<Error>,
     {
-        self.read_change_write(key, None, change).await
+        // Boxed, as it holds several objects.
+        Box::pin(self.read_change_write(key, None, change)).await
     }
 
     /// The same, for an object that is created where it is absent: `new`, with the change.
@@ -50,14 +51,15 @@ impl Client {
         T: Modifiable,
         E: From<Error>,
     {
-        let key = Key::of(&new.clone().into());
-        self.read_change_write(&key, Some(new), change).await
+        let new = Box::new(new);
+        let key = Key::of(&(*new).clone().into());
+        Box::pin(self.read_change_write(&key, Some(&*new), change)).await
     }
 
     async fn read_change_write<T, E>(
         &self,
         key: &Key,
-        new: Option<T>,
+        new: Option<&T>,
         mut change: impl FnMut(&mut T) -> Result<(), E>,
     ) -> Result<T, E>
     where
@@ -66,7 +68,7 @@ impl Client {
     {
         let mut retries = ConflictRetries::default();
         loop {
-            match self.change_once(key, new.as_ref(), &mut change).await {
+            match self.change_once(key, new, &mut change).await {
                 Err(error) if error.is_conflict() && retries.wait().await => {}
                 outcome => return outcome?,
             }

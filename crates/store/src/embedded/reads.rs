@@ -38,9 +38,19 @@ pub(super) struct Replay<E> {
 impl StoreFile {
     /// Reads one object.
     pub(super) fn get(&self, key: &Key) -> Result<Resource> {
-        let found = self.read(|txn| get_in(&txn.open_table(OBJECTS)?, key))?;
-        let found = found.ok_or_else(|| Error::NotFound(key.clone()))?;
-        found.map_err(|invalid| Error::message(format!("{key} cannot be read: {}", invalid.reason)))
+        self.read(|txn| {
+            let objects = txn.open_table(OBJECTS)?;
+            let Some((shown, value)) = find(&objects, key)? else {
+                return Ok(Err(Error::NotFound(key.clone())));
+            };
+            let (revision, json) = split(value.value());
+            let found = views::decode(shown, key, revision, json);
+            Ok(found.map_err(|invalid| Error::Unreadable {
+                key: key.clone(),
+                reason: invalid.reason,
+                revision: Revision(revision.to_string()),
+            }))
+        })?
     }
 
     /// Whether the resource of this key comes from a document.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::problems::{self, ProblemJson};
 use crate::error::Error;
-use crate::key::Key;
+use crate::key::{Key, Revision};
 
 /// The operations that datastores name when they refuse them.
 const OPERATIONS: [&str; 5] = [
@@ -29,6 +29,11 @@ pub(super) enum Failure {
     Invalid {
         key: Key,
         problems: Vec<ProblemJson>,
+    },
+    Unreadable {
+        key: Key,
+        reason: String,
+        revision: Revision,
     },
     Unsupported {
         operation: String,
@@ -68,6 +73,15 @@ impl From<Error> for Failure {
                 key,
                 problems: problems.iter().map(Into::into).collect(),
             },
+            Error::Unreadable {
+                key,
+                reason,
+                revision,
+            } => Self::Unreadable {
+                key,
+                reason,
+                revision,
+            },
             Error::Unsupported {
                 operation,
                 key,
@@ -100,6 +114,15 @@ impl From<Failure> for Error {
             Failure::Invalid { key, problems } => Self::Invalid {
                 key,
                 problems: problems::collect(&problems),
+            },
+            Failure::Unreadable {
+                key,
+                reason,
+                revision,
+            } => Self::Unreadable {
+                key,
+                reason,
+                revision,
             },
             Failure::Unsupported {
                 operation,

@@ -271,11 +271,22 @@ async fn values_that_cannot_be_read_are_reported_beside_the_others() {
     let mut watch = store.watch(&query, &from).await.unwrap();
     assert!(matches!(next(&mut watch).await, Change::Invalid(invalid) if invalid.key == bad));
     assert_eq!(next_name(&mut watch).await, "good");
-    let message = store.get(&bad).await.unwrap_err().to_string();
+    let error = store.get(&bad).await.unwrap_err();
+    let message = error.to_string();
     assert!(
         message.contains("NetworkSet(unreadable/bad) cannot be read"),
         "{message}"
     );
+    // Who is sure to replace just that can.
+    let Error::Unreadable { revision, .. } = error else {
+        panic!("{error:?}");
+    };
+    let mut good = list.items[0].clone();
+    good.metadata_mut().name = "bad".to_owned();
+    good.metadata_mut().resource_version = revision.0;
+    store.update(good.clone()).await.unwrap();
+    let late = store.update(good).await;
+    assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

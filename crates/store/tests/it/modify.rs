@@ -4,9 +4,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use tortie_api::IpPool;
 use tortie_api::tier::TierSpec;
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::etcd::{EtcdConfig, EtcdStore};
@@ -24,6 +25,8 @@ struct Contended {
     left: AtomicUsize,
     reads: AtomicUsize,
     writes: AtomicUsize,
+    /// Whether nothing can be read.
+    is_away: AtomicBool,
 }
 
 impl Contended {
@@ -33,6 +36,7 @@ impl Contended {
             left: AtomicUsize::new(conflicts),
             reads: AtomicUsize::new(0),
             writes: AtomicUsize::new(0),
+            is_away: AtomicBool::new(false),
         })
     }
 
@@ -51,6 +55,12 @@ impl Contended {
 impl Store for Contended {
     async fn get(&self, key: &Key) -> Result<Resource> {
         self.reads.fetch_add(1, Ordering::SeqCst);
+        if self.is_away.load(Ordering::SeqCst) {
+            return Err(Error::Unavailable {
+                message: "for a test".to_owned(),
+                source: None,
+            });
+        }
         self.inner.get(key).await
     }
 
@@ -204,4 +214,25 @@ async fn no_change_is_lost_in_etcd() {
     let etcd = EtcdConfig::new([Etcd::shared().endpoint()]);
     let store = EtcdStore::connect(&etcd).await.unwrap();
     counts_all(Arc::new(store), "modify-counted").await;
+}
+
+#[tokio::test]
+async fn a_pool_is_left_alone_while_what_it_was_is_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Contended::open(folder.path(), 0);
+    let client = Client::new(Arc::clone(&store) as _);
+    let mut pool = IpPool::default();
+    pool.metadata.name = "pool".to_owned();
+    pool.spec.cidr = "10.0.0.0/16".to_owned();
+    let Resource::IpPool(mut pool) = client.create(pool.into()).await.unwrap() else {
+        panic!("it is a pool");
+    };
+    // The size of its blocks is fixed, which only a look at the pool tells.
+    pool.spec.block_size = 28;
+    let change = || client.update((*pool).clone().into());
+    let refused = change().await.unwrap_err();
+    assert!(matches!(refused, Error::Invalid { .. }), "{refused}");
+    store.is_away.store(true, Ordering::SeqCst);
+    let refused = change().await.unwrap_err();
+    assert!(refused.is_retryable(), "{refused}");
 }
