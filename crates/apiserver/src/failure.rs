@@ -69,6 +69,8 @@ pub struct Details {
     pub kind: String,
     /// One entry for each field that breaks a rule.
     pub causes: Vec<Cause>,
+    /// Whether another write came first, so that the same request may succeed at once. Clients are not told.
+    pub is_race: bool,
     /// After how many seconds another attempt makes sense.
     pub retry_after: Option<u32>,
 }
@@ -191,7 +193,9 @@ impl Failure {
     /// Somebody else has changed an object in between.
     pub fn modified(of: &ResourceType, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
-        Self::conflict(of, name, why)
+        let mut failure = Self::conflict(of, name, why);
+        failure.details.is_race = true;
+        failure
     }
 
     /// An object that breaks rules.

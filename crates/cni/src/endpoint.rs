@@ -3,15 +3,14 @@
 use k8s_openapi::api::core::v1::Pod;
 use tortie_api::workload_endpoint::WorkloadEndpointSpec;
 use tortie_api::{WorkloadEndpoint, k8s};
-use tortie_store::{Client, Error as StoreError, Key, Kind, Precondition, Resource, Revision};
+use tortie_store::{
+    Client, Error as StoreError, Key, Kind, Precondition, Resource, Revision, retry_conflicts,
+};
 
 use crate::cluster;
 use crate::datastore::Datastore;
 use crate::error::{Code, Error, Result};
 use crate::identity::Identity;
-
-/// How often a write is tried that others come in between.
-const ATTEMPTS: usize = 6;
 
 /// Where endpoints are kept.
 pub(crate) enum Endpoints<'a> {
@@ -62,11 +61,7 @@ impl<'a> Endpoints<'a> {
     }
 
     /// Stores an endpoint, in place of the one that it was made from, if there was one.
-    pub(crate) async fn write(
-        &self,
-        mut endpoint: WorkloadEndpoint,
-        pod: Option<&Pod>,
-    ) -> Result<()> {
+    pub(crate) async fn write(&self, endpoint: WorkloadEndpoint, pod: Option<&Pod>) -> Result<()> {
         let client = match self {
             Self::Stored(client) => client,
             Self::Pods(cluster) => {
@@ -79,29 +74,30 @@ impl<'a> Endpoints<'a> {
                 return Ok(());
             }
         };
-        let mut attempts = 1;
-        loop {
-            let is_new = endpoint.metadata.resource_version.is_empty();
-            let written = if is_new {
-                client.create(endpoint.clone().into()).await
-            } else {
-                client.update(endpoint.clone().into()).await
-            };
-            match written {
-                Ok(_) => return Ok(()),
-                Err(StoreError::AlreadyExists(key) | StoreError::Conflict(key))
-                    if attempts < ATTEMPTS =>
-                {
-                    attempts += 1;
-                    take_identity(&mut endpoint, client.store().get(&key).await)?;
-                }
-                Err(StoreError::NotFound(_)) if !is_new && attempts < ATTEMPTS => {
-                    attempts += 1;
-                    endpoint.metadata.resource_version.clear();
-                }
-                Err(error) => return Err(error.into()),
-            }
+        let is_new = endpoint.metadata.resource_version.is_empty();
+        let written = if is_new {
+            client.create(endpoint.clone().into()).await
+        } else {
+            client.update(endpoint.clone().into()).await
+        };
+        match written {
+            Err(error) if error.is_conflict() => {}
+            Err(StoreError::NotFound(_)) if !is_new => {}
+            written => return written.map(drop).map_err(Error::from),
         }
+        // Others came in between: what they wrote is replaced.
+        let mut new = endpoint;
+        new.metadata.resource_version.clear();
+        let wanted = new.clone();
+        let written = client.modify_or_create(new, |current: &mut WorkloadEndpoint| {
+            let found = std::mem::replace(current, wanted.clone()).metadata;
+            let metadata = &mut current.metadata;
+            metadata.resource_version = found.resource_version;
+            metadata.uid = found.uid;
+            metadata.creation_timestamp = found.creation_timestamp;
+            Ok::<_, Error>(())
+        });
+        written.await.map(drop)
     }
 
     /// Reads what [`Endpoints::remove`] wants to know.
@@ -129,34 +125,43 @@ impl<'a> Endpoints<'a> {
 
     /// Removes the endpoint that was found of a container, unless it is by now that of another container of the same
     /// pod. Gives whether there was one.
-    pub(crate) async fn remove(&self, identity: &Identity, mut found: Found) -> Result<bool> {
-        for _ in 0..ATTEMPTS {
-            if is_of_other(found.container(), identity) {
-                let container = found.container();
-                tracing::info!(
-                    container,
-                    "The endpoint is that of a newer container and stays"
-                );
-                return Ok(false);
+    pub(crate) async fn remove(&self, identity: &Identity, found: Found) -> Result<bool> {
+        let mut first = Some(found);
+        retry_conflicts(Error::is_conflict, || {
+            let found = first.take();
+            async {
+                let found = match found {
+                    Some(found) => found,
+                    None => self.look(identity).await?,
+                };
+                self.remove_found(identity, &found).await
             }
-            let is_removed = match (self, &found) {
-                (Self::Stored(client), Found::Stored(endpoint)) => {
-                    delete_unchanged(client, endpoint).await?
-                }
-                (Self::Pods(cluster), Found::Pod(pod)) => {
-                    !k8s::is_valid_workload_endpoint(pod) || cluster::withdraw(cluster, pod).await?
-                }
-                _ => return Ok(false),
-            };
-            if is_removed {
-                return Ok(true);
-            }
-            found = self.look(identity).await?;
+        })
+        .await
+    }
+
+    async fn remove_found(&self, identity: &Identity, found: &Found) -> Result<bool> {
+        if is_of_other(found.container(), identity) {
+            let container = found.container();
+            tracing::info!(
+                container,
+                "The endpoint is that of a newer container and stays"
+            );
+            return Ok(false);
         }
-        let message = format!(
-            "the endpoint was changed by others during each of {ATTEMPTS} attempts to remove it"
-        );
-        Err(Error::new(Code::TryLater, message))
+        match (self, found) {
+            (Self::Stored(client), Found::Stored(endpoint)) => {
+                delete_unchanged(client, endpoint).await?;
+            }
+            (Self::Pods(cluster), Found::Pod(pod)) => {
+                let is_there = k8s::is_valid_workload_endpoint(pod);
+                if is_there && !cluster::withdraw(cluster, pod).await? {
+                    return Err(StoreError::Conflict(identity.endpoint_key()?).into());
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 }
 
@@ -202,31 +207,6 @@ pub(crate) fn of_pod(pod: &Pod, prefix: &str) -> Option<WorkloadEndpoint> {
     k8s::pod(pod, prefix).resource
 }
 
-fn take_identity(
-    endpoint: &mut WorkloadEndpoint,
-    current: tortie_store::Result<Resource>,
-) -> Result<()> {
-    let metadata = &mut endpoint.metadata;
-    match current {
-        Ok(current) => {
-            let current = current.metadata();
-            metadata
-                .resource_version
-                .clone_from(&current.resource_version);
-            metadata.uid.clone_from(&current.uid);
-            metadata
-                .creation_timestamp
-                .clone_from(&current.creation_timestamp);
-            Ok(())
-        }
-        Err(StoreError::NotFound(_)) => {
-            metadata.resource_version.clear();
-            Ok(())
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
 fn is_on(pod: &Pod, node: &str) -> bool {
     let spec = pod.spec.as_ref();
     spec.is_some_and(|spec| spec.node_name.as_deref() == Some(node))
@@ -237,8 +217,8 @@ fn is_of_other(container_id: &str, identity: &Identity) -> bool {
     !container_id.is_empty() && container_id != identity.container_id
 }
 
-/// Deletes an endpoint, if it is still as it was read. Gives whether it was.
-async fn delete_unchanged(client: &Client, endpoint: &WorkloadEndpoint) -> Result<bool> {
+/// Deletes an endpoint, if it is still as it was read.
+async fn delete_unchanged(client: &Client, endpoint: &WorkloadEndpoint) -> Result<()> {
     let metadata = &endpoint.metadata;
     let key = Key::namespaced(Kind::WorkloadEndpoint, &metadata.namespace, &metadata.name);
     let precondition = Precondition {
@@ -246,8 +226,7 @@ async fn delete_unchanged(client: &Client, endpoint: &WorkloadEndpoint) -> Resul
         uid: Some(metadata.uid.clone()).filter(|uid| !uid.is_empty()),
     };
     match client.delete(&key, &precondition).await {
-        Ok(_) | Err(StoreError::NotFound(_)) => Ok(true),
-        Err(StoreError::Conflict(_)) => Ok(false),
+        Ok(_) | Err(StoreError::NotFound(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

@@ -89,6 +89,13 @@ impl Error {
         Self { code, ..self }
     }
 
+    /// Whether another write came first.
+    pub(crate) fn is_conflict(&self) -> bool {
+        let source = self.source.as_deref();
+        let error = source.and_then(|error| error.downcast_ref());
+        error.is_some_and(tortie_store::Error::is_conflict)
+    }
+
     /// What a plugin prints for the runtime.
     pub fn to_json(&self, version: &str) -> Value {
         let message = Causes(self).to_string();
@@ -116,7 +123,7 @@ impl StdError for Error {
 
 impl From<tortie_store::Error> for Error {
     fn from(error: tortie_store::Error) -> Self {
-        let code = if error.is_retryable() {
+        let code = if error.is_retryable() || error.is_conflict() {
             Code::TryLater
         } else {
             Code::Datastore

@@ -18,6 +18,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
 use kube::api::ListParams;
+use tortie_api::ClusterInformation;
 use tortie_api::node::NodeBgpSpec;
 use tortie_error::Causes;
 use tortie_ipam::{AssignIp, Ipam, attribute};
@@ -28,9 +29,6 @@ use crate::error::{Code, Error, Result};
 
 /// The network whose addresses are taken over.
 const NETWORK: &str = "k8s-pod-network";
-
-/// How often a write is tried that others come in between.
-const ATTEMPTS: usize = 5;
 
 /// Where things are.
 #[derive(Debug, Clone)]
@@ -125,16 +123,13 @@ async fn take_over_tunnel(
     ];
     let handle = format!("ipip-tunnel-addr-{node}");
     assign(ipam, node, address.into(), handle, facts).await?;
-    for _ in 0..ATTEMPTS {
-        let mut resource = read_node(client, node).await?;
-        let bgp = resource.spec.bgp.get_or_insert_with(NodeBgpSpec::default);
+    let key = Key::global(Kind::Node, node);
+    let written = client.modify(&key, |node: &mut tortie_api::Node| {
+        let bgp = node.spec.bgp.get_or_insert_with(NodeBgpSpec::default);
         bgp.ipv4_ipip_tunnel_addr = address.to_string();
-        match client.update(resource.into()).await {
-            Err(StoreError::Conflict(_)) => {}
-            result => return result.map(drop).map_err(Error::from),
-        }
-    }
-    Err(too_busy(&format!("the node {node}")))
+        Ok::<_, Error>(())
+    });
+    written.await.map(drop)
 }
 
 async fn read_node(client: &Client, node: &str) -> Result<tortie_api::Node> {
@@ -152,20 +147,11 @@ fn tunnel_address(node: &tortie_api::Node) -> &str {
 /// Says whether addresses may be given out in the cluster.
 async fn set_ready(client: &Client, is_ready: bool) -> Result<()> {
     let key = Key::global(Kind::ClusterInformation, "default");
-    for _ in 0..ATTEMPTS {
-        let Resource::ClusterInformation(mut information) = client.store().get(&key).await? else {
-            return Err(StoreError::NotFound(key).into());
-        };
-        if information.spec.datastore_ready == Some(is_ready) {
-            return Ok(());
-        }
+    let written = client.modify(&key, |information: &mut ClusterInformation| {
         information.spec.datastore_ready = Some(is_ready);
-        match client.update((*information).into()).await {
-            Err(StoreError::Conflict(_)) => {}
-            result => return result.map(drop).map_err(Error::from),
-        }
-    }
-    Err(too_busy("the ClusterInformation"))
+        Ok::<_, Error>(())
+    });
+    written.await.map(drop)
 }
 
 async fn pods_by_address(cluster: &kube::Client, node: &str) -> Result<BTreeMap<IpAddr, Pod>> {
@@ -281,9 +267,4 @@ fn remove(file: &Path) -> Result<()> {
 
 fn failed(path: &Path, what: &str) -> impl FnOnce(io::Error) -> Error {
     Error::of(Code::Io, format!("{} {what}", path.display()))
-}
-
-fn too_busy(what: &str) -> Error {
-    let message = format!("{what} was changed by others during each of {ATTEMPTS} attempts");
-    Error::new(Code::TryLater, message)
 }

@@ -12,7 +12,6 @@ use tortie_store::connect::DatastoreType;
 use tortie_store::{Client, Error, Key, Kind, Query, Resource};
 use tortie_sync::{Batch, Followers, Pace, State, Topic};
 
-use crate::identity;
 use crate::settings::{RESOURCE_NAME, Refused, Settings, default_spec, resolve};
 
 const RETRY: Duration = Duration::from_secs(1);
@@ -80,7 +79,6 @@ impl Configuration {
             return Ok(());
         }
         resource.status = resolved.status;
-        identity::complete(&mut resource.metadata);
         match self.client.update_status(resource.into()).await {
             // Whoever changed it is told of by the watch.
             Ok(_) | Err(Error::Conflict(_) | Error::NotFound(_)) => Ok(()),

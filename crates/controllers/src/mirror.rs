@@ -24,16 +24,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tortie_api::k8s::{Converted, NamespacedName, View};
 use tortie_operator::{Action, Cache, Controller, Failure, Manager, ObjectKey, Reconciler};
-use tortie_store::{Client, Error, Key, Kind, Precondition, Query, Resource};
+use tortie_store::{Client, Error, Key, Kind, Precondition, Query, Resource, identify};
 
 use crate::digest::Digest;
 use crate::follow::{Change, Followed, Follower, Keys, object_key, store_key};
-use crate::identity;
+use crate::refusal;
 use crate::settings::Mirroring;
 use crate::shared::share;
-
-/// How often a lost race is run again at once; after that with growing pauses.
-const ATTEMPTS: usize = 5;
 
 /// When a copy is looked at again that others may have changed while it was written.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
@@ -160,63 +157,53 @@ impl<M: Mirrored> Mirror<M> {
         key: &ObjectKey,
         digest: Digest,
         spec: &str,
-        mut is_there: bool,
+        is_there: bool,
     ) -> Result<Action, Failure> {
         let spec: Value = serde_json::from_str(spec).map_err(Failure::never)?;
+        let wanted = wanted::resource(M::kind(), key, &spec)?;
         tracing::info!(key = %key, "Create/Update {} in Calico datastore", M::kind());
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let before = self.followed.moment();
-            let outcome = if is_there {
-                self.update(key, digest, &spec).await
-            } else {
-                self.create(key, &spec).await
-            };
-            match outcome {
-                Ok(()) if self.followed.note(key, digest, before) => return Ok(Action::Done),
-                // By now it may be another's again.
-                Ok(()) => return Ok(Action::After(LOOK_AGAIN)),
-                Err(Error::AlreadyExists(_)) if attempts < ATTEMPTS => is_there = true,
-                Err(Error::NotFound(_)) if attempts < ATTEMPTS => is_there = false,
-                Err(Error::Conflict(_)) if attempts < ATTEMPTS => {}
-                Err(error @ Error::Invalid { .. }) => return Err(Failure::never(error)),
-                Err(error) => return Err(error.into()),
-            }
+        let before = self.followed.moment();
+        let written = self.write(wanted, digest, is_there).await;
+        written.map_err(refusal::failure)?;
+        if self.followed.note(key, digest, before) {
+            return Ok(Action::Done);
         }
+        // By now it may be another's again.
+        Ok(Action::After(LOOK_AGAIN))
     }
 
-    async fn create(&self, key: &ObjectKey, spec: &Value) -> Result<(), Error> {
-        let resource = wanted::resource(M::kind(), key, spec)?;
-        self.client.create(resource).await?;
-        tracing::debug!(key = %key, "Successfully created {}", M::kind());
-        Ok(())
-    }
-
-    /// Replaces what the copy says; its labels and annotations stay.
-    async fn update(&self, key: &ObjectKey, digest: Digest, spec: &Value) -> Result<(), Error> {
-        let at = store_key(M::kind(), key);
-        let current = match self.client.get(&at).await {
-            Ok(current) => current,
-            Err(Error::Other { message, .. }) => {
-                // Somebody made it unreadable. It is ours, so it can go.
-                tracing::warn!(key = %key, reason = message, "Replacing a {} that cannot be read", M::kind());
-                let _ = self
-                    .client
-                    .store()
-                    .delete(&at, &Precondition::default())
-                    .await;
-                return self.create(key, spec).await;
+    /// Creates the copy, or replaces what it says; its labels and annotations stay.
+    async fn write(&self, wanted: Resource, digest: Digest, is_there: bool) -> Result<(), Error> {
+        if !is_there {
+            match self.client.create(wanted.clone()).await {
+                Err(Error::AlreadyExists(_)) => {}
+                created => return created.map(drop),
             }
-            Err(error) => return Err(error),
-        };
-        if wanted::digest(&current) == digest {
-            return Ok(());
         }
-        let mut resource = wanted::resource(M::kind(), key, spec)?;
-        *resource.metadata_mut() = current.metadata().clone();
-        identity::complete(resource.metadata_mut());
-        self.client.update(resource).await.map(drop)
+        let written = self
+            .client
+            .modify_or_create(wanted.clone(), |copy: &mut Resource| {
+                if wanted::digest(copy) != digest {
+                    let found = std::mem::replace(copy, wanted.clone());
+                    *copy.metadata_mut() = found.metadata().clone();
+                }
+                Ok::<_, Error>(())
+            });
+        match written.await {
+            Err(Error::Unreadable {
+                key,
+                reason,
+                revision,
+            }) => {
+                tracing::warn!(%key, reason, "Replacing a copy that somebody made unreadable");
+                let mut wanted = wanted;
+                let metadata = wanted.metadata_mut();
+                metadata.resource_version = revision.0;
+                identify(metadata);
+                self.client.update(wanted).await.map(drop)
+            }
+            written => written.map(drop),
+        }
     }
 
     async fn remove(&self, key: &ObjectKey) -> Result<(), Failure> {

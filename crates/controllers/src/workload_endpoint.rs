@@ -11,15 +11,12 @@ use tortie_store::{Client, Error, Kind, Query, Resource};
 
 use crate::digest::Digest;
 use crate::follow::{Change, Followed, Follower, Keys, store_key};
-use crate::identity;
 use crate::pod::{KUBERNETES, Pod};
+use crate::refusal;
 use crate::settings::Mirroring;
 
 /// Calico's name of the controller.
 const CONTROLLER: &str = "Pod";
-
-/// How often a lost race is run again at once.
-const ATTEMPTS: usize = 5;
 
 /// Adds the controller.
 pub(crate) fn add(manager: &Manager, datastore: &Client, mirroring: Mirroring) {
@@ -95,37 +92,17 @@ impl Reconciler for Labels {
             Some(_) => {}
         }
         tracing::info!(wep = %key, "Writing endpoint with updated data to Calico datastore");
-        for _ in 0..ATTEMPTS {
-            match self.update(&endpoint, &labels, account).await {
-                Err(Error::Conflict(_)) => {}
-                // Somebody is changing the endpoint; what comes of it is told.
-                Ok(()) | Err(Error::NotFound(_)) => return Ok(Action::Done),
-                Err(error @ Error::Invalid { .. }) => return Err(Failure::never(error)),
-                Err(error) => return Err(error.into()),
-            }
+        let at = store_key(Kind::WorkloadEndpoint, &endpoint);
+        let written = self.client.modify(&at, |endpoint: &mut WorkloadEndpoint| {
+            endpoint.metadata.labels.clone_from(&labels);
+            account.clone_into(&mut endpoint.spec.service_account_name);
+            Ok::<_, Error>(())
+        });
+        match written.await {
+            // Where it is gone, that is told.
+            Ok(_) | Err(Error::NotFound(_)) => Ok(Action::Done),
+            Err(error) => Err(refusal::failure(error)),
         }
-        Err(Failure::retry(format!("{endpoint} keeps changing")))
-    }
-}
-
-impl Labels {
-    async fn update(
-        &self,
-        endpoint: &ObjectKey,
-        labels: &BTreeMap<String, String>,
-        account: &str,
-    ) -> Result<(), Error> {
-        let key = store_key(Kind::WorkloadEndpoint, endpoint);
-        let Resource::WorkloadEndpoint(mut current) = self.client.get(&key).await? else {
-            return Ok(());
-        };
-        if digest_of(&current) == digest(labels, account) {
-            return Ok(());
-        }
-        current.metadata.labels.clone_from(labels);
-        account.clone_into(&mut current.spec.service_account_name);
-        identity::complete(&mut current.metadata);
-        self.client.update((*current).into()).await.map(drop)
     }
 }
 

@@ -1,6 +1,5 @@
 //! What the datastore must hold for a node.
 
-use std::future::Future;
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -15,9 +14,6 @@ use tortie_store::{self as store, Client, Key, Query};
 use crate::startup::autodetect::{self, Interface, Method, Version};
 use crate::startup::configurations::make_configurations;
 use crate::startup::settings::{Addressing, Settings};
-
-/// How often a write is tried that others came before.
-const ATTEMPTS: usize = 10;
 
 /// The pause between attempts to reach the datastore.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -123,53 +119,31 @@ pub(crate) async fn register_node(
     settings: &Settings,
     interfaces: &[Interface],
 ) -> Result<Node, Error> {
-    let key = Key::global(Kind::Node, &*settings.name);
-    retried(|| async {
-        let found = match client.get(&key).await {
-            Ok(Resource::Node(node)) => Some(*node),
-            Ok(_) | Err(store::Error::NotFound(_)) => None,
-            Err(error) => return Err(error.into()),
-        };
-        let is_new = found.is_none();
-        let before = found.unwrap_or_else(|| Node::new("", &settings.name, NodeSpec::default()));
-        let mut node = before.clone();
-        let addressed = set_addresses(&mut node.spec, settings, interfaces);
-        if let (Err(Error::NoAddress { .. }), false) = (&addressed, is_new) {
+    let others = if settings.check_addresses {
+        client.list(&Query::all(Kind::Node)).await?.items
+    } else {
+        Vec::new()
+    };
+    let mut addressed = Ok(());
+    let new = Node::new("", &settings.name, NodeSpec::default());
+    let node = client.modify_or_create(new, |node: &mut Node| {
+        let is_new = node.metadata.resource_version.is_empty();
+        addressed = Ok(());
+        match set_addresses(&mut node.spec, settings, interfaces) {
             // Others must not send to an address that is not there any more.
-            client.update(node.clone().into()).await?;
+            Err(error @ Error::NoAddress { .. }) if !is_new => {
+                addressed = Err(error);
+                return Ok(());
+            }
+            set => set?,
         }
-        addressed?;
         if settings.needs_address && addresses(&node.spec).is_empty() {
             return Err(Error::Addressless(settings.name.clone()));
         }
-        if settings.check_addresses {
-            check_addresses(client, &node).await?;
-        }
-        if is_new {
-            client.create(node.into()).await?;
-        } else if node != before {
-            client.update(node.into()).await?;
-        }
-        match client.get(&key).await? {
-            Resource::Node(node) => Ok(*node),
-            _ => Ok(before),
-        }
-    })
-    .await
-}
-
-/// Writes that others may come before are tried again from the start.
-async fn retried<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, Error>
-where
-    F: Future<Output = Result<T, Error>>,
-{
-    for _ in 1..ATTEMPTS {
-        match attempt().await {
-            Err(Error::Store(store::Error::Conflict(_) | store::Error::AlreadyExists(_))) => {}
-            other => return other,
-        }
-    }
-    attempt().await
+        check_addresses(&others, node)
+    });
+    let node = node.await?;
+    addressed.map(|()| node)
 }
 
 /// Writes what is known of the node's addresses. If none is found where one is looked for, the old one is gone.
@@ -265,10 +239,9 @@ fn address(text: &str) -> Option<IpAddr> {
     parse_cidr_or_ip(text).map(Cidr::ip)
 }
 
-async fn check_addresses(client: &Client, node: &Node) -> Result<(), Error> {
+fn check_addresses(all: &[Resource], node: &Node) -> Result<(), Error> {
     let ours = addresses(&node.spec);
-    let all = client.list(&Query::all(Kind::Node)).await?;
-    for other in all.items {
+    for other in all {
         let Resource::Node(other) = other else {
             continue;
         };

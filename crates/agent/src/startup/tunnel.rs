@@ -12,9 +12,6 @@ use tortie_store::{self as store, Client, Key, Query};
 
 use crate::startup::autodetect::Version;
 
-/// How often the node is written that others came before.
-const ATTEMPTS: usize = 10;
-
 /// A kind of tunnel that a node has one address for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tunnel {
@@ -297,14 +294,12 @@ async fn write(
     tunnel: Tunnel,
     address: Option<IpAddr>,
 ) -> Result<(), Error> {
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        let mut node = read(client, name).await?;
-        *tunnel.field(&mut node) = address.map_or(String::new(), |address| address.to_string());
-        match client.update(node.into()).await {
-            Err(store::Error::Conflict(_)) if attempt < ATTEMPTS => {}
-            other => return other.map(drop).map_err(Into::into),
-        }
-    }
+    let text = address.map_or(String::new(), |address| address.to_string());
+    let key = Key::global(Kind::Node, name);
+    let written = client.modify(&key, |node: &mut Node| {
+        tunnel.field(node).clone_from(&text);
+        Ok::<_, store::Error>(())
+    });
+    written.await?;
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tortie_store::retry_conflicts;
 
 use super::lifecycle::{self, Identity};
 use super::{Guard, Service, limits, manager};
@@ -13,9 +14,6 @@ use crate::patch::Patch;
 use crate::registry::{Content, Native, ResourceType};
 use crate::storage::Mode;
 use crate::structure::Structure;
-
-/// How often a change is tried again after somebody else was faster.
-const ATTEMPTS: usize = 10;
 
 /// Where a write goes to, and how it is meant.
 #[derive(Clone, Copy)]
@@ -182,40 +180,27 @@ impl Service {
 
     /// Changes an object. Only server-side apply creates it.
     pub async fn change(&self, write: Write<'_>, name: &str, body: &Body) -> Result<Written> {
+        let is_pinned = body.pins_revision();
+        let is_race = |failure: &Failure| {
+            let is_late = failure.reason == Reason::AlreadyExists;
+            is_late || failure.details.is_race && !is_pinned
+        };
+        retry_conflicts(is_race, || self.change_once(write, name, body)).await
+    }
+
+    async fn change_once(&self, write: Write<'_>, name: &str, body: &Body) -> Result<Written> {
         let namespace = write.namespace.unwrap_or_default();
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let old = match self.storage.get(write.of, namespace, name).await {
-                Ok(old) => old,
-                Err(failure) if failure.reason == Reason::NotFound => {
-                    let Body::Apply(wanted) = body else {
-                        return Err(failure);
-                    };
-                    // What nobody has made has no state to observe.
-                    if write.is_status {
-                        return Err(failure);
-                    }
-                    match self.create_by_apply(write, name, wanted).await {
-                        Err(failure)
-                            if failure.reason == Reason::AlreadyExists && attempts < ATTEMPTS =>
-                        {
-                            continue;
-                        }
-                        other => return other,
-                    }
-                }
-                Err(failure) => return Err(failure),
-            };
-            write.guard.check(&old).await?;
-            let is_pinned = body.pins_revision();
-            match self.change_from(write, name, &old, body).await {
-                Err(failure)
-                    if failure.reason == Reason::Conflict
-                        && failure.details.causes.is_empty()
-                        && !is_pinned
-                        && attempts < ATTEMPTS => {}
-                other => return other,
+        match (self.storage.get(write.of, namespace, name).await, body) {
+            // What nobody has made has no state to observe.
+            (Err(failure), Body::Apply(wanted))
+                if failure.reason == Reason::NotFound && !write.is_status =>
+            {
+                self.create_by_apply(write, name, wanted).await
+            }
+            (old, _) => {
+                let old = old?;
+                write.guard.check(&old).await?;
+                self.change_from(write, name, &old, body).await
             }
         }
     }
@@ -324,23 +309,15 @@ impl Service {
         options: &DeleteOptions,
         guard: &dyn Guard,
     ) -> Result<Deleted> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let object = self
-                .storage
-                .get(of, namespace.unwrap_or_default(), name)
-                .await?;
+        let is_race = |failure: &Failure| failure.details.is_race && options.revision.is_none();
+        retry_conflicts(is_race, || async {
+            let namespace = namespace.unwrap_or_default();
+            let object = self.storage.get(of, namespace, name).await?;
             guard.check(&object).await?;
             options.check(of, name, &object)?;
-            match self.delete_found(of, &object, options).await {
-                Err(failure)
-                    if failure.reason == Reason::Conflict
-                        && options.revision.is_none()
-                        && attempts < ATTEMPTS => {}
-                other => return other,
-            }
-        }
+            self.delete_found(of, &object, options).await
+        })
+        .await
     }
 
     async fn delete_found(

@@ -15,13 +15,10 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use tortie_api::ClusterInformation;
 use tortie_store::connect::Connection;
-use tortie_store::{Client, Error, Key, Kind, Resource};
+use tortie_store::{Client, Key, Kind, Resource};
 
 use crate::args::{Datastore, DatastoreCommand, Global, MigrateCommand};
 use crate::config::open;
-
-/// How often the lock is written that others came before.
-const ATTEMPTS: usize = 10;
 
 pub(super) async fn run(args: Datastore, global: &Global) -> Result<ExitCode> {
     let migrate = match args.command {
@@ -58,16 +55,11 @@ async fn update_information(
     change: impl Fn(&mut ClusterInformation),
 ) -> Result<()> {
     let key = information_key();
-    for _ in 0..ATTEMPTS {
-        let mut information = read_information(client).await?;
-        change(&mut information);
-        match client.store().update(information.into()).await {
-            Ok(_) => return Ok(()),
-            Err(Error::Conflict(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    bail!("{key} kept changing; try again")
+    let written = client.modify(&key, |information: &mut ClusterInformation| {
+        change(information);
+        anyhow::Ok(())
+    });
+    written.await.map(drop)
 }
 
 async fn read_information(client: &Client) -> Result<ClusterInformation> {

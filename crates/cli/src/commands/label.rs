@@ -4,31 +4,26 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use tortie_store::{Client, Error};
+use tortie_api::Resource;
+use tortie_store::Client;
 
 use super::kinds;
 use crate::args::Label;
 
-/// How often to read again after losing a race.
-const ATTEMPTS: usize = 5;
-
 pub(super) async fn run(args: Label, client: &Client) -> Result<ExitCode> {
     let kind = kinds::parse(&args.kind)?;
     let key = kinds::key(kind, &args.name, args.namespace.as_deref())?;
-    for attempt in 1.. {
-        let mut resource = client.get(&key).await?;
-        let mut messages = Vec::new();
+    let mut messages = Vec::new();
+    let written = client.modify(&key, |resource: &mut Resource| {
+        messages.clear();
         for label in &args.labels {
             messages.push(change(&mut resource.metadata_mut().labels, label, &args)?);
         }
-        match client.update(resource).await {
-            Err(Error::Conflict(_)) if attempt < ATTEMPTS => continue,
-            outcome => outcome?,
-        };
-        for message in messages {
-            writeln!(anstream::stdout(), "{message}")?;
-        }
-        break;
+        anyhow::Ok(())
+    });
+    written.await?;
+    for message in messages {
+        writeln!(anstream::stdout(), "{message}")?;
     }
     Ok(ExitCode::SUCCESS)
 }

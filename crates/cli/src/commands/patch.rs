@@ -3,9 +3,11 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
+use serde::Deserialize as _;
+use serde_json::Value;
 use tortie_api::{Resource, yaml};
-use tortie_store::Client;
+use tortie_store::{Client, Error, Key};
 
 use super::{kinds, report};
 use crate::args::{Patch, PatchType};
@@ -18,12 +20,25 @@ pub(super) async fn run(args: Patch, client: &Client) -> Result<ExitCode> {
         PatchType::Json => yaml::parse_one(&args.change),
     };
     let patch = patch.context("the patch is not valid JSON or YAML")?;
-    let old = client.get(&key).await?;
+    let written = client.modify(&key, |resource: &mut Resource| {
+        *resource = patched(resource, &patch, args.r#type)?;
+        anyhow::Ok(())
+    });
+    written.await?;
+    writeln!(
+        anstream::stdout(),
+        "Successfully patched 1 '{kind}' resource"
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn patched(old: &Resource, patch: &Value, r#type: PatchType) -> Result<Resource> {
+    let key = Key::of(old);
     let mut value = old.to_value();
-    match args.r#type {
-        PatchType::Strategic | PatchType::Merge => json_patch::merge(&mut value, &patch),
+    match r#type {
+        PatchType::Strategic | PatchType::Merge => json_patch::merge(&mut value, patch),
         PatchType::Json => {
-            let operations: json_patch::Patch = serde_json::from_value(patch)
+            let operations = json_patch::Patch::deserialize(patch)
                 .context("the patch is not a list of operations such as {\"op\": \"replace\", \"path\": \"/spec/order\", \"value\": 5}")?;
             json_patch::patch(&mut value, &operations)
                 .context("the patch does not fit the resource")?;
@@ -35,15 +50,15 @@ pub(super) async fn run(args: Patch, client: &Client) -> Result<ExitCode> {
             &problems
         ))
     })?;
-    if new.kind() != kind || new.metadata().name != key.name {
-        anyhow::bail!("a patch must not change the kind or the name of {key}");
+    if new.kind() != key.kind || new.metadata().name != key.name {
+        bail!("a patch must not change the kind or the name of {key}");
     }
-    let revision = old.metadata().resource_version.clone();
-    new.metadata_mut().resource_version = revision;
-    client.update(new).await?;
-    writeln!(
-        anstream::stdout(),
-        "Successfully patched 1 '{kind}' resource"
-    )?;
-    Ok(ExitCode::SUCCESS)
+    let revision = &old.metadata().resource_version;
+    let given = &mut new.metadata_mut().resource_version;
+    if given.is_empty() {
+        given.clone_from(revision);
+    } else if given != revision {
+        return Err(Error::Conflict(key).into());
+    }
+    Ok(new)
 }

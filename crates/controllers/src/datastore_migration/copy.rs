@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream;
 use tortie_api::{Kind, Resource};
+use tortie_backoff::{Backoff, Retries};
 use tortie_error::Causes;
 use tortie_store::{Error, Key, Precondition, Query, Result, Store};
 
@@ -16,10 +17,13 @@ use super::phase::{KINDS, copy_of, is_own, is_same, remap_owners};
 /// How many resources are written at once.
 const IN_FLIGHT: usize = 10;
 
-/// Repetitions of requests that the API server did not answer.
-const FIRST_DELAY: Duration = Duration::from_millis(200);
-const LONGEST_DELAY: Duration = Duration::from_secs(10);
+/// How often a request is made that the API server does not answer, and the pauses in between.
 const ATTEMPTS: u32 = 5;
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_millis(200),
+    most: Duration::from_secs(10),
+    jitter: 0.1,
+};
 
 /// The two groups.
 #[derive(Clone, Copy)]
@@ -180,15 +184,14 @@ impl Groups<'_> {
     where
         F: Future<Output = Result<T>>,
     {
-        let mut delay = FIRST_DELAY;
+        let mut pauses = Retries::new(BACKOFF);
         for _ in 1..ATTEMPTS {
             match request().await {
                 Err(error) if error.is_retryable() => {}
                 answer => return answer,
             }
             self.metrics.retried(kind.as_str(), operation);
-            tokio::time::sleep(delay).await;
-            delay = (delay * 2).min(LONGEST_DELAY);
+            tokio::time::sleep(pauses.failed()).await;
         }
         request().await
     }

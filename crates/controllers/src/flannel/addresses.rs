@@ -8,16 +8,13 @@ use ipnet::IpNet;
 use tortie_api::felix_configuration::FelixConfigurationSpec;
 use tortie_api::ip_pool::{IpipMode, VxlanMode};
 use tortie_api::node::NodeBgpSpec;
-use tortie_api::{FelixConfiguration, IpPool, Resource};
+use tortie_api::{FelixConfiguration, IpPool, Node, Resource};
 use tortie_ipam::{AssignIp, Ipam, Owner, attribute};
 use tortie_store::{Client, Error as StoreError, Key, Kind, Precondition};
 
 use super::migration::Error;
 use super::settings::{Settings, Subnet};
 use super::vtep::Vtep;
-
-/// How often a write is tried that others come in between.
-const ATTEMPTS: usize = 5;
 
 const FELIX: &str = "default";
 
@@ -93,32 +90,14 @@ impl Addresses {
         &self,
         change: impl Fn(&mut FelixConfigurationSpec),
     ) -> Result<(), Error> {
-        let key = Key::global(Kind::FelixConfiguration, FELIX);
-        for _ in 0..ATTEMPTS {
-            let found = match self.client.get(&key).await {
-                Ok(Resource::FelixConfiguration(found)) => Some(*found),
-                Ok(_) | Err(StoreError::NotFound(_)) => None,
-                Err(error) => return Err(error.into()),
-            };
-            let written = if let Some(before) = found {
-                let mut after = before.clone();
-                change(&mut after.spec);
-                if after == before {
-                    return Ok(());
-                }
-                self.client.update(after.into()).await
-            } else {
-                let mut new = FelixConfiguration::default();
-                FELIX.clone_into(&mut new.metadata.name);
-                change(&mut new.spec);
-                self.client.create(new.into()).await
-            };
-            match written {
-                Err(StoreError::Conflict(_) | StoreError::AlreadyExists(_)) => {}
-                written => return written.map(drop).map_err(Error::from),
-            }
-        }
-        Err(Error::Busy(key.to_string()))
+        let new = FelixConfiguration::new("", FELIX, FelixConfigurationSpec::default());
+        let written = self
+            .client
+            .modify_or_create(new, |felix: &mut FelixConfiguration| {
+                change(&mut felix.spec);
+                Ok::<_, Error>(())
+            });
+        written.await.map(drop)
     }
 
     /// Gives a node the blocks of its pods, and its end of the tunnel.
@@ -135,24 +114,14 @@ impl Addresses {
         );
         self.assign_tunnel(node, vtep).await?;
         let key = Key::global(Kind::Node, node);
-        for _ in 0..ATTEMPTS {
-            let Resource::Node(before) = self.client.get(&key).await? else {
-                return Err(StoreError::NotFound(key).into());
-            };
-            let mut after = (*before).clone();
-            after.spec.ipv4_vxlan_tunnel_addr = vtep.address.to_string();
-            vtep.mac.clone_into(&mut after.spec.vxlan_tunnel_mac_addr);
-            let bgp = after.spec.bgp.get_or_insert_with(NodeBgpSpec::default);
+        let written = self.client.modify(&key, |node: &mut Node| {
+            node.spec.ipv4_vxlan_tunnel_addr = vtep.address.to_string();
+            vtep.mac.clone_into(&mut node.spec.vxlan_tunnel_mac_addr);
+            let bgp = node.spec.bgp.get_or_insert_with(NodeBgpSpec::default);
             bgp.ipv4_address = IpNet::from(vtep.public).to_string();
-            if after == *before {
-                return Ok(());
-            }
-            match self.client.update(after.into()).await {
-                Err(StoreError::Conflict(_)) => {}
-                updated => return updated.map(drop).map_err(Error::from),
-            }
-        }
-        Err(Error::Busy(key.to_string()))
+            Ok::<_, Error>(())
+        });
+        written.await.map(drop)
     }
 
     async fn assign_tunnel(&self, node: &str, vtep: &Vtep) -> Result<(), Error> {

@@ -84,9 +84,6 @@ pub enum Error {
         "{0} is the address of the node's tunnel, and somebody else holds it: tortie ipam why {0}"
     )]
     Occupied(IpAddr),
-    /// Others changed an object each time.
-    #[error("{0} was changed by others again and again")]
-    Busy(String),
     /// A command on a node did not succeed.
     #[error("node {node}: {what} failed{}{log}", if log.is_empty() { "" } else { ": " })]
     Command {

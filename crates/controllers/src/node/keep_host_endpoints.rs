@@ -13,7 +13,7 @@ use super::host_endpoints::{CREATED_BY, CREATOR, wanted};
 use super::packed::PackedNode;
 use crate::digest::Digest;
 use crate::follow::{Change, Followed, Follower, Keys};
-use crate::identity;
+use crate::refusal;
 use crate::settings::HostEndpointSettings;
 
 const WORKERS: usize = 16;
@@ -155,41 +155,30 @@ impl Reconciler for Keeper {
 }
 
 impl Keeper {
-    async fn put(&self, mut endpoint: HostEndpoint) -> Result<(), Failure> {
-        let key = Key::global(Kind::HostEndpoint, endpoint.metadata.name.as_str());
-        let outcome = match self.client.get(&key).await {
-            Err(Error::NotFound(_)) => {
-                tracing::debug!(hep = %key.name, "Creating hostendpoint");
-                self.client.create(endpoint.into()).await
-            }
-            Ok(Resource::HostEndpoint(current)) if !is_ours(&current) => {
-                let reason = format!("{key} was made by somebody else and is left as it is");
-                return Err(Failure::never(reason));
-            }
-            Ok(Resource::HostEndpoint(current)) => {
-                if digest(&current) == digest(&endpoint) {
-                    return Ok(());
-                }
-                tracing::debug!(hep = %key.name, "Updating hostendpoint");
-                endpoint.metadata.uid.clone_from(&current.metadata.uid);
-                endpoint
-                    .metadata
-                    .creation_timestamp
-                    .clone_from(&current.metadata.creation_timestamp);
-                endpoint
-                    .metadata
-                    .resource_version
-                    .clone_from(&current.metadata.resource_version);
-                identity::complete(&mut endpoint.metadata);
-                self.client.update(endpoint.into()).await
-            }
-            other => other,
-        };
-        match outcome {
-            Ok(_) => Ok(()),
-            Err(error @ Error::Invalid { .. }) => Err(Failure::never(error)),
-            Err(error) => Err(error.into()),
+    async fn put(&self, wanted: HostEndpoint) -> Result<(), Failure> {
+        let name = wanted.metadata.name.as_str();
+        tracing::debug!(hep = name, "Writing hostendpoint");
+        let mut is_foreign = false;
+        let written =
+            self.client
+                .modify_or_create(wanted.clone(), |endpoint: &mut HostEndpoint| {
+                    is_foreign = !is_ours(endpoint);
+                    if !is_foreign && digest(endpoint) != digest(&wanted) {
+                        let found = std::mem::replace(endpoint, wanted.clone()).metadata;
+                        let metadata = &mut endpoint.metadata;
+                        metadata.uid = found.uid;
+                        metadata.creation_timestamp = found.creation_timestamp;
+                        metadata.resource_version = found.resource_version;
+                    }
+                    Ok::<_, Error>(())
+                });
+        written.await.map_err(refusal::failure)?;
+        if is_foreign {
+            let key = Key::global(Kind::HostEndpoint, name);
+            let reason = format!("{key} was made by somebody else and is left as it is");
+            return Err(Failure::never(reason));
         }
+        Ok(())
     }
 
     async fn remove(&self, name: &str) -> Result<(), Failure> {

@@ -8,13 +8,13 @@ use tortie_api::Node;
 use tortie_operator::{
     Action, Cache, Controller, Failure, Manager, Object as _, ObjectKey, Reconciler, labels_changed,
 };
-use tortie_store::{Client, Error, Kind, Resource};
+use tortie_store::{Client, Error, Kind};
 
 use super::packed::PackedNode;
 use super::{COPIED_LABELS, Names, kubernetes_name};
 use crate::follow::{Followed, store_key};
-use crate::identity;
 use crate::ipam_gc::CachedNode;
+use crate::refusal;
 
 const WORKERS: usize = 16;
 
@@ -68,17 +68,12 @@ impl Reconciler for Labels {
             return Ok(Action::Done);
         }
         let at = store_key(Kind::Node, key);
-        let Resource::Node(mut current) = self.client.get(&at).await? else {
-            return Ok(Action::Done);
-        };
-        if copy(&wanted, &mut current) {
-            identity::complete(&mut current.metadata);
-            match self.client.update((*current).into()).await {
-                Ok(_) => tracing::info!(node = %key, "Successfully synced node labels"),
-                Err(error @ Error::Invalid { .. }) => return Err(Failure::never(error)),
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let written = self.client.modify(&at, |node: &mut Node| {
+            copy(&wanted, node);
+            Ok::<_, Error>(())
+        });
+        written.await.map_err(refusal::failure)?;
+        tracing::info!(node = %key, "Successfully synced node labels");
         Ok(Action::Done)
     }
 }

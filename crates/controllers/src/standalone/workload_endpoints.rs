@@ -11,7 +11,7 @@ use tortie_store::{Client, Error, Kind, Precondition, Query, Resource};
 
 use super::VETH_PREFIX;
 use crate::follow::{Change, Followed, Follower, Keys, object_key, store_key};
-use crate::identity;
+use crate::refusal;
 use crate::workload_endpoint::pod_of;
 use tortie_store::Key;
 
@@ -22,9 +22,6 @@ const MARK: &str = "projectcalico.org/endpoint-of-pod";
 
 /// Written by CNI plugins that know no other datastore.
 const ANNOUNCEMENT: &str = "cni.projectcalico.org/podIP";
-
-/// How often a lost race is run again at once.
-const ATTEMPTS: usize = 5;
 
 pub(super) fn add(manager: &Manager, datastore: &Client) {
     let followed = Followed::default();
@@ -84,44 +81,27 @@ impl Reconciler for Endpoints {
         let (Some(wanted), Some(place)) = (wanted, place) else {
             return Ok(Action::Done);
         };
-        for _ in 0..ATTEMPTS {
-            match self.put(&place, &wanted).await {
-                Err(Error::Conflict(_) | Error::AlreadyExists(_) | Error::NotFound(_)) => {}
-                Ok(()) => return Ok(Action::Done),
-                Err(error @ Error::Invalid { .. }) => return Err(Failure::never(error)),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(Failure::retry(format!(
-            "the endpoint {place} keeps changing"
-        )))
+        let put = self.put(&place, &wanted).await;
+        put.map(|()| Action::Done).map_err(refusal::failure)
     }
 }
 
 impl Endpoints {
     async fn put(&self, place: &ObjectKey, wanted: &Resource) -> Result<(), Error> {
-        let current = match self
+        let written = self
             .client
-            .get(&store_key(Kind::WorkloadEndpoint, place))
-            .await
-        {
-            Ok(current) => current,
-            Err(Error::NotFound(_)) => {
-                tracing::info!(endpoint = %place, "Making the endpoint of a pod");
-                return self.client.create(wanted.clone()).await.map(drop);
-            }
-            Err(error) => return Err(error),
-        };
-        if !is_own(&current) || content(&current) == content(wanted) {
-            return Ok(());
-        }
-        let mut new = wanted.clone();
-        let metadata = new.metadata_mut();
-        let (labels, annotations) = (metadata.labels.clone(), metadata.annotations.clone());
-        *metadata = current.metadata().clone();
-        (metadata.labels, metadata.annotations) = (labels, annotations);
-        identity::complete(metadata);
-        self.client.update(new).await.map(drop)
+            .modify_or_create(wanted.clone(), |endpoint: &mut Resource| {
+                if endpoint.metadata().resource_version.is_empty() {
+                    tracing::info!(endpoint = %place, "Making the endpoint of a pod");
+                } else if is_own(endpoint) && content(endpoint) != content(wanted) {
+                    let found = std::mem::replace(endpoint, wanted.clone());
+                    let metadata = endpoint.metadata_mut();
+                    let given = std::mem::replace(metadata, found.metadata().clone());
+                    (metadata.labels, metadata.annotations) = (given.labels, given.annotations);
+                }
+                Ok::<_, Error>(())
+            });
+        written.await.map(drop)
     }
 
     async fn remove(&self, place: &ObjectKey) -> Result<(), Failure> {

@@ -16,7 +16,7 @@ use tortie_api::k8s::is_kubernetes_policy;
 use tortie_api::tier::BUILT_IN;
 use tortie_api::{ClusterInformation, Kind, Resource};
 use tortie_store::connect::{Backend, Connection};
-use tortie_store::{Client, Error, Key, Query, Store};
+use tortie_store::{Client, Error, Key, Query, Store, retry_conflicts};
 
 use super::definitions;
 use super::dump::{Dump, KINDS};
@@ -28,9 +28,6 @@ const IMPORTING: &str = "projectcalico.org/importing";
 
 /// How many objects are written at the same time.
 const IN_FLIGHT: usize = 32;
-
-/// How often an object is written that others came before.
-const ATTEMPTS: usize = 10;
 
 /// What could not be written.
 struct Failed {
@@ -244,25 +241,24 @@ async fn write_addresses(store: &dyn Store, resources: Vec<Resource>) -> Vec<Fai
 }
 
 /// Stores an object, whatever an earlier attempt stored in its place.
-async fn put(store: &dyn Store, mut resource: Resource) -> Result<(), Error> {
+async fn put(store: &dyn Store, resource: Resource) -> Result<(), Error> {
     let key = Key::of(&resource);
-    for _ in 0..ATTEMPTS {
+    let is_race = |error: &Error| error.is_conflict() || matches!(error, Error::NotFound(_));
+    let written = retry_conflicts(is_race, || async {
         match store.create(resource.clone()).await {
             Err(Error::AlreadyExists(_)) => {}
-            written => return written.map(drop),
+            written => return written,
         }
-        let found = match store.get(&key).await {
-            Err(Error::NotFound(_)) => continue,
-            found => found?,
-        };
-        let revision = found.metadata().resource_version.clone();
-        resource.metadata_mut().resource_version = revision;
-        match store.update(resource.clone()).await {
-            Err(Error::Conflict(_) | Error::NotFound(_)) => {}
-            written => return written.map(drop),
-        }
-    }
-    Err(Error::Conflict(key))
+        let mut resource = resource.clone();
+        let found = store.get(&key).await?;
+        let revision = &found.metadata().resource_version;
+        resource
+            .metadata_mut()
+            .resource_version
+            .clone_from(revision);
+        store.update(resource).await
+    });
+    written.await.map(drop)
 }
 
 /// Says how a part went; an error if anything is missing.
