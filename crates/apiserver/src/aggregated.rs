@@ -16,7 +16,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tortie_operator::tls::{Certificate, Clients, Limits};
+use tortie_serve::{Certificate, Clients, Limits};
 use tortie_store::Client;
 
 use self::access::DelegatedAccess;
@@ -119,7 +119,7 @@ pub enum Error {
     },
     /// The certificate cannot be used.
     #[error(transparent)]
-    Certificate(#[from] tortie_operator::Error),
+    Certificate(#[from] tortie_serve::Error),
     /// It cannot listen.
     #[error(transparent)]
     Serve(#[from] server::Error),

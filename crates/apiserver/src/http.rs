@@ -25,7 +25,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use serde_json::Value;
 use tokio::sync::watch;
-use tortie_operator::tls::Identified;
+use tortie_serve::Identified;
 use tracing::Instrument as _;
 
 use self::accept::Accept;

@@ -12,9 +12,8 @@ use rustix::net::{RecvFlags, recv};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::watch;
-use tortie_operator::tls::{
-    self, Acceptor, Certificate, Clients, Established, Incoming, Limits, Peer, Protocol,
-    TlsListener,
+use tortie_serve::{
+    Acceptor, Certificate, Clients, Established, Incoming, Limits, Peer, Protocol, TlsListener,
 };
 
 use crate::http::Api;
@@ -47,7 +46,7 @@ pub enum Error {
     },
     /// The certificate or the settings cannot be used.
     #[error(transparent)]
-    Tls(#[from] tortie_operator::Error),
+    Tls(#[from] tortie_serve::Error),
 }
 
 impl Listener {
@@ -117,11 +116,11 @@ pub async fn serve(
                     listener,
                     certificate,
                 } => tokio::select! {
-                    () = tls::serve(listener, router, limits, stopped) => {}
+                    () = tortie_serve::serve(listener, router, limits, stopped) => {}
                     () = certificate.follow() => {}
                 },
                 Listener::Socket(socket) => {
-                    tls::serve(LocalListener(socket), router, limits, stopped).await;
+                    tortie_serve::serve(LocalListener(socket), router, limits, stopped).await;
                 }
             }
         }

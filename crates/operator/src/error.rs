@@ -1,7 +1,6 @@
 //! What ends a manager.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use crate::reconcile::BoxError;
 
@@ -22,14 +21,9 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// The webhook server's certificate cannot be used.
-    #[error("cannot use the certificate {}: {reason}", path.display())]
-    Certificate {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    /// The webhook server cannot start.
+    #[error(transparent)]
+    Webhooks(#[from] tortie_serve::Error),
     /// Something that was to run as long as the manager ended.
     #[error("`{name}` failed")]
     Runnable {

@@ -78,7 +78,6 @@
 //! # Limits
 //! Kinds are known when the program is built: `kube::core::DynamicObject` cannot be cached.
 
-pub mod tls;
 pub mod webhook;
 
 mod cache;

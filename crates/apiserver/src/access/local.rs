@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use tortie_operator::tls::{Authorities, Peer};
+use tortie_serve::{Authorities, Peer};
 
 use super::tokens::{ISSUER, Tokens};
 use super::{Access, Attributes, Authorize, Roles, User, unauthorized, user_of_certificate};

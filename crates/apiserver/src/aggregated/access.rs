@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::request::Parts;
-use tortie_operator::tls::Peer;
+use tortie_serve::Peer;
 
 use super::configuration::Configuration;
 use super::read_only;

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use tortie_error::Causes;
-use tortie_operator::tls::Authorities;
+use tortie_serve::Authorities;
 
 use super::Error;
 use super::front_proxy::FrontProxy;

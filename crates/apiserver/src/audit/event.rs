@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use tortie_operator::tls::Peer;
+use tortie_serve::Peer;
 
 use super::{Level, Log};
 use crate::access::User;

@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde_json::Value;
+use tortie_serve::OPENMETRICS;
 
 use crate::discovery::Aggregation;
 use crate::failure::Failure;
@@ -30,8 +31,7 @@ pub(super) fn text(text: &'static str) -> Response {
 
 /// Figures for Prometheus.
 pub(super) fn metrics(text: String) -> Response {
-    let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    with_type(StatusCode::OK, media_type, text.into())
+    with_type(StatusCode::OK, OPENMETRICS, text.into())
 }
 
 /// Why a request was not carried out.

@@ -22,7 +22,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
 use tortie_error::Causes;
-use tortie_operator::tls::Authorities;
+use tortie_serve::Authorities;
 
 use self::files::Folder;
 use self::issue::{Authority, Subject};

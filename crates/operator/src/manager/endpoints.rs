@@ -3,19 +3,15 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Router;
-use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
-use axum::routing::get;
 use prometheus_client::encoding::text::encode;
 use tokio::net::TcpListener;
+use tortie_serve::Answers;
 
 use super::{Check, Shared, lock};
 use crate::error::{Error, Result};
 
 /// Addresses that are bound, and what is served there.
-pub(super) struct Endpoints(Vec<(TcpListener, Router)>);
+pub(super) struct Endpoints(Vec<(TcpListener, Answers)>);
 
 impl Endpoints {
     pub(super) async fn bind(
@@ -23,19 +19,17 @@ impl Endpoints {
         health: Option<SocketAddr>,
         metrics: Option<SocketAddr>,
     ) -> Result<Self> {
-        let health_paths = Router::new()
-            .route("/healthz", get(healthz))
-            .route("/liveness", get(healthz))
-            .route("/readyz", get(readyz))
-            .route("/readiness", get(readyz));
-        let metrics_path = Router::new().route("/metrics", get(figures));
+        let [healthy, ready, shown] = [(); 3].map(|()| Arc::clone(shared));
+        let health_paths = Answers::new()
+            .check(&["/healthz", "/liveness"], move || {
+                report(&problems(&lock(&healthy.health)))
+            })
+            .check(&["/readyz", "/readiness"], move || readiness(&ready));
+        let metrics_path = Answers::new().metrics(move || figures(&shown));
         let wanted = match (health, metrics) {
             (Some(health), Some(metrics)) if health == metrics => {
-                vec![(
-                    "health and metrics",
-                    health,
-                    health_paths.merge(metrics_path),
-                )]
+                let paths = health_paths.and(metrics_path);
+                vec![("health and metrics", health, paths)]
             }
             _ => [
                 health.map(|address| ("health", address, health_paths)),
@@ -54,26 +48,22 @@ impl Endpoints {
                     address,
                     source,
                 })?;
-            bound.push((listener, paths.with_state(Arc::clone(shared))));
+            bound.push((listener, paths));
         }
         Ok(Self(bound))
     }
 
     /// Serves until it is dropped.
-    pub(super) async fn serve(self) -> std::io::Result<()> {
+    pub(super) async fn serve(self) {
         let all = self
             .0
             .into_iter()
-            .map(|(listener, paths)| async move { axum::serve(listener, paths).await });
-        futures::future::try_join_all(all).await.map(drop)
+            .map(|(listener, paths)| paths.serve(listener));
+        futures::future::join_all(all).await;
     }
 }
 
-async fn healthz(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
-    report(&problems(&lock(&shared.health)))
-}
-
-async fn readyz(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+fn readiness(shared: &Shared) -> Result<String, String> {
     let mut problems = problems(&lock(&shared.readiness));
     let unsynced = shared.caches.unsynced();
     if !unsynced.is_empty() {
@@ -89,24 +79,20 @@ fn problems(checks: &[(String, Check)]) -> Vec<String> {
         .collect()
 }
 
-fn report(problems: &[String]) -> (StatusCode, String) {
+fn report(problems: &[String]) -> Result<String, String> {
     if problems.is_empty() {
-        (StatusCode::OK, "ok".to_owned())
+        Ok("ok".to_owned())
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, problems.join("\n"))
+        Err(problems.join("\n"))
     }
 }
 
-async fn figures(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+fn figures(shared: &Shared) -> String {
     for measure in lock(&shared.before_metrics).iter() {
         measure();
     }
     let mut text = String::new();
-    match encode(&mut text, &lock(&shared.registry)) {
-        Ok(()) => {
-            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            Ok(([(header::CONTENT_TYPE, kind)], text))
-        }
-        Err(error) => Err((StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
-    }
+    // Writing to a string does not fail.
+    let _ = encode(&mut text, &lock(&shared.registry));
+    text
 }

@@ -92,7 +92,8 @@ impl Manager {
         let endpoints = Endpoints::bind(&shared, settings.health, settings.metrics).await?;
         let mut always = Runnables::default();
         always.start("health and metrics".to_owned(), async {
-            Ok(endpoints.serve().await?)
+            endpoints.serve().await;
+            Ok(())
         });
         if let Some(server) = settings.webhooks {
             let server = server.bind(Arc::clone(&shared.metrics)).await?;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,12 +13,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures::FutureExt as _;
 use tokio::net::TcpListener;
+use tortie_serve::{Acceptor, Authorities, Certificate, Clients, Limits, TlsListener};
 
 use super::review::{API_VERSION, KIND, Question, Refusal, Reply};
 use super::{Handler, WebhookServer};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
-use crate::tls::{self, Acceptor, Authorities, Certificate, Clients, Limits, TlsListener};
 
 /// A server whose address is taken and whose certificate is good.
 #[derive(Debug)]
@@ -40,7 +39,7 @@ impl WebhookServer {
     pub(crate) async fn bind(self, metrics: Arc<Metrics>) -> Result<BoundWebhooks> {
         let certificate = Arc::new(Certificate::load(self.certificate, self.key)?);
         let clients = match self.client_authorities {
-            Some(path) => Clients::Required(Arc::new(authorities(&path)?)),
+            Some(path) => Clients::Required(Arc::new(Authorities::load(&path)?)),
             None => Clients::Unknown,
         };
         let acceptor = Acceptor::new(&certificate, clients)?;
@@ -85,23 +84,9 @@ impl BoundWebhooks {
         let forever = std::future::pending();
         tokio::select! {
             () = self.certificate.follow() => Ok(()),
-            () = tls::serve(self.listener, self.router, &limits, forever) => Ok(()),
+            () = tortie_serve::serve(self.listener, self.router, &limits, forever) => Ok(()),
         }
     }
-}
-
-/// The authorities in a file.
-fn authorities(path: &Path) -> Result<Authorities> {
-    let unusable = |reason: String| Error::Certificate {
-        path: path.to_owned(),
-        reason,
-    };
-    let pem = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
-    let authorities = Authorities::from_pem(&pem).map_err(unusable)?;
-    if authorities.is_empty() {
-        return Err(unusable("it holds no certificate".to_owned()));
-    }
-    Ok(authorities)
 }
 
 async fn answer(State(handlers): State<Arc<Handlers>>, request: HttpRequest) -> Response {

@@ -11,7 +11,7 @@ use tortie_apiserver::access::TokenAccess;
 use tortie_apiserver::http::{Api, Options};
 use tortie_apiserver::server::{Listener, serve};
 use tortie_apiserver::standalone::{self, Standalone};
-use tortie_operator::tls::Limits;
+use tortie_serve::Limits;
 use tortie_store::Client;
 use tortie_store::embedded::EmbeddedStore;
 

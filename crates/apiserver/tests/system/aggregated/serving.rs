@@ -18,7 +18,7 @@ use tortie_apiserver::server::certificates::{Credentials, Purpose, prepare};
 use tortie_apiserver::server::{Listener, serve};
 use tortie_apiserver::service::Service;
 use tortie_apiserver::storage::CalicoStorage;
-use tortie_operator::tls::{Authorities, Certificate, Clients, Limits};
+use tortie_serve::{Authorities, Certificate, Clients, Limits};
 use tortie_store::Client;
 use tortie_store::embedded::EmbeddedStore;
 

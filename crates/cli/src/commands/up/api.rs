@@ -12,7 +12,7 @@ use tortie_apiserver::http::{Api, DEFAULT_MEMORY, Options};
 use tortie_apiserver::server::certificates::{self, Credentials, Purpose};
 use tortie_apiserver::server::{self, Listener};
 use tortie_apiserver::standalone::{self, SERVICE_NETWORK, Standalone};
-use tortie_operator::tls::{Authorities, Certificate, Clients};
+use tortie_serve::{Authorities, Certificate, Clients};
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::{Store, socket};
 

@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// How often the files are read. Polling sees also what notifications miss: links that are swapped, other file systems.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -63,7 +63,7 @@ impl Certificate {
         })
     }
 
-    pub(super) fn provider(&self) -> Arc<CryptoProvider> {
+    pub(crate) fn provider(&self) -> Arc<CryptoProvider> {
         Arc::clone(&self.provider)
     }
 

@@ -19,8 +19,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tortie_error::Causes;
 
-use super::Peer;
-use super::places::{Place, Places};
+use crate::Peer;
+use crate::places::{Place, Places};
 
 /// How many requests a client may have under way on one connection.
 const MOST_STREAMS: u32 = 250;

@@ -1,6 +1,7 @@
 //! The authorities that vouch for clients. They may be replaced while a server runs.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::RootCertStore;
@@ -9,6 +10,8 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
+
+use crate::{Error, Result};
 
 /// Authorities that vouch for clients; perhaps none.
 #[derive(Default)]
@@ -28,6 +31,20 @@ impl Authorities {
     pub fn from_pem(pem: &[u8]) -> Result<Self, String> {
         let authorities = Self::default();
         authorities.replace(pem)?;
+        Ok(authorities)
+    }
+
+    /// The authorities whose certificates are in a file in PEM; at least one.
+    pub fn load(path: &Path) -> Result<Self> {
+        let unusable = |reason: String| Error::Certificate {
+            path: path.to_owned(),
+            reason,
+        };
+        let pem = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
+        let authorities = Self::from_pem(&pem).map_err(unusable)?;
+        if authorities.is_empty() {
+            return Err(unusable("it holds no certificate".to_owned()));
+        }
         Ok(authorities)
     }
 
@@ -52,7 +69,7 @@ impl Authorities {
     }
 
     /// Whether one of them vouches for the first of these certificates, with the help of the others.
-    pub(super) fn vouch_for(&self, chain: &[CertificateDer<'_>]) -> bool {
+    pub(crate) fn vouch_for(&self, chain: &[CertificateDer<'_>]) -> bool {
         let verifier = self.read(|current| current.verifier.clone());
         let (Some(verifier), Some((first, others))) = (verifier, chain.split_first()) else {
             return false;

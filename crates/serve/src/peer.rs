@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustls::pki_types::CertificateDer;
 
-use super::Authorities;
+use crate::Authorities;
 
 /// Who is at the other end of a connection. Each request carries it as an extension.
 #[derive(Debug, Clone, Default)]

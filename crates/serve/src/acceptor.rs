@@ -16,8 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::{Authorities, Certificate, Established, Incoming, Peer, Protocol};
-use crate::error::{Error, Result};
+use crate::{Authorities, Certificate, Error, Established, Incoming, Peer, Protocol, Result};
 
 /// Whether clients prove who they are.
 #[derive(Debug, Clone)]
@@ -28,6 +27,8 @@ pub enum Clients {
     Optional(Vec<Arc<Authorities>>),
     /// They must.
     Required(Arc<Authorities>),
+    /// They must show one, whoever vouches for it.
+    Anyone,
 }
 
 /// Agrees on keys with clients.
@@ -38,18 +39,18 @@ impl Acceptor {
     /// Shows a certificate, and speaks HTTP/2 and HTTP/1.1.
     pub fn new(certificate: &Arc<Certificate>, clients: Clients) -> Result<Self> {
         let provider = certificate.provider();
-        let settings = |error: rustls::Error| Error::Settings(format!("TLS: {error}"));
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(settings)?;
-        let (sets, is_required) = match clients {
-            Clients::Unknown => (None, false),
-            Clients::Optional(sets) => (Some(sets), false),
-            Clients::Required(set) => (Some(vec![set]), true),
+            .map_err(Error::Settings)?;
+        let asked = match clients {
+            Clients::Unknown => None,
+            Clients::Optional(sets) => Some((Some(sets), false)),
+            Clients::Required(set) => Some((Some(vec![set]), true)),
+            Clients::Anyone => Some((None, true)),
         };
-        let builder = match sets {
+        let builder = match asked {
             None => builder.with_no_client_auth(),
-            Some(sets) => builder.with_client_cert_verifier(Arc::new(AnyOf {
+            Some((sets, is_required)) => builder.with_client_cert_verifier(Arc::new(AnyOf {
                 sets,
                 is_required,
                 provider,
@@ -70,7 +71,8 @@ impl fmt::Debug for Acceptor {
 /// Accepts a certificate for which any of several sets of authorities vouches. They are asked anew each time.
 #[derive(Debug)]
 struct AnyOf {
-    sets: Vec<Arc<Authorities>>,
+    /// None if it does not matter who vouches.
+    sets: Option<Vec<Arc<Authorities>>>,
     is_required: bool,
     provider: Arc<CryptoProvider>,
 }
@@ -91,9 +93,12 @@ impl ClientCertVerifier for AnyOf {
         intermediates: &[CertificateDer<'_>],
         _: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
+        let Some(sets) = &self.sets else {
+            return Ok(ClientCertVerified::assertion());
+        };
         let mut chain = vec![end_entity.clone()];
         chain.extend_from_slice(intermediates);
-        if self.sets.iter().any(|set| set.vouch_for(&chain)) {
+        if sets.iter().any(|set| set.vouch_for(&chain)) {
             return Ok(ClientCertVerified::assertion());
         }
         Err(rustls::Error::InvalidCertificate(

@@ -16,7 +16,7 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The places of one listener.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
     all: usize,
     state: Mutex<State>,
 }
@@ -41,7 +41,7 @@ struct Unknown {
 
 /// The place of a connection, free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     places: Arc<Places>,
     number: u64,
     address: IpAddr,
@@ -49,7 +49,7 @@ pub(super) struct Place {
 }
 
 impl Places {
-    pub(super) fn new(all: usize) -> Arc<Self> {
+    pub(crate) fn new(all: usize) -> Arc<Self> {
         Arc::new(Self {
             all: all.max(1),
             state: Mutex::default(),
@@ -58,7 +58,7 @@ impl Places {
 
     /// A place for a client from an address, and what tells when it has to leave. None if there is no place, because those
     /// who have them are all known.
-    pub(super) fn enter(
+    pub(crate) fn enter(
         self: &Arc<Self>,
         address: IpAddr,
     ) -> Option<(Place, oneshot::Receiver<()>)> {
@@ -149,7 +149,7 @@ impl State {
 
 impl Place {
     /// Notes that the client has shown who it is. There may be too many of those, and it stays as it was.
-    pub(super) fn set_known(&self) {
+    pub(crate) fn set_known(&self) {
         let mut is_known = self.is_known();
         if *is_known {
             return;
@@ -162,7 +162,7 @@ impl Place {
     }
 
     /// Whether the client has shown who it is.
-    pub(super) fn known(&self) -> bool {
+    pub(crate) fn known(&self) -> bool {
         *self.is_known()
     }
 
