@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tortie_api::without_effect::{self, without_effect};
 use tortie_api::{Kind, Path, Problems, Resource};
+use tortie_convert::{Converted, Converter, Fidelity, ObjectProblem};
 use tortie_engine::Update;
-use tortie_engine::convert::{Converted, Converter, Fidelity, ObjectProblem};
 use tortie_engine::input::ObjectName;
 use tortie_store::{Key, Query, Store};
 

@@ -26,6 +26,12 @@ pub use endpoint::{
 };
 pub use policy::{DefaultAction, Entity, Icmp, Policy, Profile, Rule, Tier};
 
+/// The label that says which namespace an endpoint is in; endpoints of hosts have none.
+pub const NAMESPACE: &str = "projectcalico.org/namespace";
+
+/// The label that names the service account of an endpoint.
+pub const SERVICE_ACCOUNT: &str = "projectcalico.org/serviceaccount";
+
 /// Labels of an object, by name.
 pub type Labels = BTreeMap<String, String>;
 

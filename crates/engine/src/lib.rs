@@ -3,7 +3,6 @@
 mod bytes;
 mod compile;
 mod config;
-pub mod convert;
 mod engine;
 mod id_set;
 pub mod input;

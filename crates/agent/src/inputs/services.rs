@@ -11,7 +11,8 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, ObjectList, WatchEvent, WatchParams};
 use kube::core::Status;
 use serde::Deserialize;
-use tortie_engine::{Update, convert};
+use tortie_convert as convert;
+use tortie_engine::Update;
 use tortie_store::Revision;
 use tortie_sync::{Change, Event, Events, Failure, Item, Name, Part, Source, State};
 

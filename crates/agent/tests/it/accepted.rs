@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tortie_agent::{machine, rules_config};
 use tortie_api::{Kind, Resource};
 use tortie_config::{Sources, resolve};
+use tortie_convert::Converter;
 use tortie_engine::Update;
-use tortie_engine::convert::Converter;
 use tortie_engine::message::Encapsulation;
 
 /// Fields whose parameters keep an agent from running if they are wrong, and that any text may be written to.

@@ -7,7 +7,7 @@ mod left_over;
 mod nftables;
 
 // Worlds, and those who live there, are drawn as in the engine's own tests.
-#[path = "../../../engine/tests/it/verdict"]
+#[path = "../../../convert/tests/it/verdict"]
 #[expect(dead_code, reason = "the engine's own tests use all of it")]
 mod verdict {
     pub(crate) mod random;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tortie_api::{Kind, Resource};
+use tortie_convert::Converter;
 use tortie_dataplane::nftables::NftablesDriver;
 use tortie_dataplane::{Batch, Driver, Members, SetChange, SetKind, World};
-use tortie_engine::convert::Converter;
 use tortie_engine::message::Member;
 use tortie_engine::{Engine, Overlaps, Update};
 use tortie_rules::{Config, Dataplane, IpVersion};

@@ -9,7 +9,7 @@ use tortie_api::k8s::{NAMESPACE_LABEL, SERVICE_ACCOUNT_LABEL};
 use tortie_selector::{Comparison, Expr, FailingTerm, Labels, Node, Values};
 
 use super::EndpointKey;
-use crate::convert::{NAMESPACE, SERVICE_ACCOUNT};
+use crate::input::{NAMESPACE, SERVICE_ACCOUNT};
 
 /// The label that says which system an endpoint belongs to.
 const ORCHESTRATOR: &str = "projectcalico.org/orchestrator";

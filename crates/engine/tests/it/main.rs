@@ -1,6 +1,4 @@
-//! The engine from outside: states, random worlds, verdicts, and Calico's own answers.
+//! The engine from outside: states and random worlds.
 
 mod random;
 mod states;
-mod vectors;
-mod verdict;

@@ -142,7 +142,7 @@ async fn check(seed: u64) {
     let expected = World::of(&followed_calmly(&store), &KINDS).await;
     // Changes of a kind come in order: where the last one is, all are.
     let mut sentinels = World::default();
-    let mut converter = tortie_engine::convert::Converter::new();
+    let mut converter = tortie_convert::Converter::new();
     for kind in KINDS {
         let mut sentinel = object(kind, SENTINEL, 0);
         sentinel.set_read_defaults();

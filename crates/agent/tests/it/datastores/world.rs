@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tortie_agent::inputs::{Batch, Config, Problem, Remark, Syncer};
 use tortie_backoff::Backoff;
+use tortie_convert::Converter;
 use tortie_engine::Update;
-use tortie_engine::convert::Converter;
 use tortie_store::{Kind, Query, Resource, Store};
 use tortie_sync::{Pace, Status};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use tortie_api::{IpPool, Kind, Resource};
-use tortie_engine::convert::policy_id;
+use tortie_convert::policy_id;
 use tortie_engine::verdict::{AppliedPolicy, EndpointKey};
 use tortie_ipam::Ipam;
 use tortie_store::connect::Connection;

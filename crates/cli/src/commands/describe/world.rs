@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use tortie_api::Resource;
 use tortie_api::names::PolicyId;
-use tortie_engine::convert::Converter;
+use tortie_convert::Converter;
 use tortie_engine::input::{Entity, NetworkSet, Rule};
 use tortie_engine::verdict::{AppliedPolicy, EndpointKey};
 use tortie_engine::{Config, Engine, Scope, Update};

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tortie_api::names::{PolicyId, PolicyKind};
-use tortie_engine::convert::policy_id;
+use tortie_convert::policy_id;
 use tortie_engine::verdict::{AppliedPolicy, EndpointKey, Point};
 
 use super::world::World;

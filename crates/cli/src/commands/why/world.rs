@@ -10,7 +10,7 @@ use tortie_api::k8s::{ProfileOwner, default_allow_profile};
 use tortie_api::tier::{BUILT_IN, TierSpec};
 use tortie_api::{Resource, Tier};
 use tortie_config::{self as parameters, from_environment, resolve};
-use tortie_engine::convert::{self, Converter, ObjectProblem};
+use tortie_convert::{self as convert, Converter, ObjectProblem};
 use tortie_engine::input::{Update, WorkloadEndpointKey};
 use tortie_engine::record::Event;
 use tortie_engine::{Config, Engine, Message, Scope};

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tortie_api::Kind;
 
 use super::{Converter, convert, only_update, problems, resource, value_of, with_metadata};
-use crate::convert::Fidelity;
-use crate::input::{HostEndpointKey, Update};
+use crate::Fidelity;
+use tortie_engine::input::{HostEndpointKey, Update};
 
 const NAME: &str = "node--a-k8s-web--1-eth0";
 

@@ -7,15 +7,10 @@
 use tortie_api::k8s::{NAMESPACE_LABEL, SERVICE_ACCOUNT_LABEL};
 use tortie_api::rule::{EntityRule, ServiceAccountMatch};
 use tortie_api::{Path, Problems};
+use tortie_engine::input::{NAMESPACE, SERVICE_ACCOUNT};
 use tortie_selector::Selector;
 
 use super::read;
-
-/// The label that says which namespace an endpoint is in; endpoints of hosts have none.
-pub(crate) const NAMESPACE: &str = "projectcalico.org/namespace";
-
-/// The label that names the service account of an endpoint.
-pub(crate) const SERVICE_ACCOUNT: &str = "projectcalico.org/serviceaccount";
 
 /// Which endpoints a policy of a namespace applies to.
 pub(super) fn of_policy(

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tortie_api::Kind;
 
 use super::{convert, only_update, problems, resource, value_of};
-use crate::convert::Fidelity;
-use crate::input::{Rule, Update};
+use crate::Fidelity;
+use tortie_engine::input::{Rule, Update};
 
 /// The first ingress rule of a policy in a namespace, or of one for the cluster.
 #[track_caller]

@@ -9,7 +9,7 @@ mod value;
 use tortie_api::{FelixConfiguration, Path, Problems};
 
 use super::{DEFAULT, read};
-use crate::input::Configuration;
+use tortie_engine::input::Configuration;
 
 /// What the names of resources for one node start with.
 const NODE: &str = "node.";

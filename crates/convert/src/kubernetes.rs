@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use tortie_api::net::parse_ip;
 use tortie_api::scalar::Protocol;
 
-use crate::input::{EndpointSlice, ObjectName, Service, ServicePort, SlicePort, Update};
+use tortie_engine::input::{EndpointSlice, ObjectName, Service, ServicePort, SlicePort, Update};
 
 /// The label of a slice that names its service.
 const SERVICE_NAME: &str = "kubernetes.io/service-name";

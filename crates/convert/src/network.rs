@@ -9,7 +9,7 @@ use tortie_api::node::NodeAddress as ApiNodeAddress;
 use tortie_api::{Node as ApiNode, Path, Problems};
 
 use super::read;
-use crate::input::{
+use tortie_engine::input::{
     Allocation, Block, EncapMode, IpPool, Node, NodeAddress, NodeAddressKind, Wireguard,
 };
 

@@ -11,7 +11,7 @@ use tortie_api::live_migration::{
 use tortie_api::{LiveMigration as ApiLiveMigration, Path, Problems};
 
 use super::read;
-use crate::input::{
+use tortie_engine::input::{
     BgpConfiguration, BgpPeer, Cluster, LiveMigration, MigrationSource, MigrationTarget,
     WorkloadEndpointKey,
 };

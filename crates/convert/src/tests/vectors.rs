@@ -9,7 +9,7 @@ use tortie_api::{Kind, k8s};
 use tortie_selector::Selector;
 
 use super::{Converter, Resource, Update};
-use crate::input::{Entity, Policy, Rule};
+use tortie_engine::input::{Entity, Policy, Rule};
 
 /// The policies that are there after all updates of a case.
 fn policies(case: &Value) -> BTreeMap<String, Policy> {

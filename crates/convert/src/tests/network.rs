@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tortie_api::{Kind, Resource};
 
 use super::{Converter, convert, only_update, problems, resource, value_of, with_metadata};
-use crate::convert::Fidelity;
-use crate::input::Update;
+use crate::Fidelity;
+use tortie_engine::input::Update;
 
 fn net(text: &str) -> IpNet {
     text.parse().unwrap()

@@ -7,7 +7,7 @@ use tortie_api::scalar::Protocol;
 use tortie_api::{Path, Problems};
 
 use super::{read, selector};
-use crate::input::{Entity, Icmp, Rule};
+use tortie_engine::input::{Entity, Icmp, Rule};
 
 /// Converts rules of a policy in this namespace; empty for a policy of the cluster, and for profiles.
 ///

@@ -5,7 +5,7 @@ use tortie_api::Kind;
 
 use super::super::policy_id;
 use super::{convert, only_update, problems, resource, value_of};
-use crate::input::{PolicyKind, Update};
+use tortie_engine::input::{PolicyKind, Update};
 
 /// Checks the selector of a policy with this spec.
 #[track_caller]

@@ -7,7 +7,7 @@ use tortie_api::{Kind, Resource};
 
 use super::super::{endpoint_slice, service};
 use super::{Converter, convert, only_update, problems, resource, value_of, with_metadata};
-use crate::input::{Configuration, Update};
+use tortie_engine::input::{Configuration, Update};
 
 #[track_caller]
 fn configuration(metadata: &Value, spec: &Value) -> Configuration {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tortie_api::{Kind, Resource};
 
 use super::{Converted, Converter};
-use crate::input::Update;
+use tortie_engine::input::Update;
 
 /// An object as it is stored.
 fn resource(kind: Kind, namespace: &str, name: &str, spec: &Value) -> Resource {

@@ -16,7 +16,7 @@ use tortie_api::{Kind, Path, Problems, StagedKubernetesNetworkPolicy, k8s};
 
 use super::rule::rules;
 use super::selector;
-use crate::input::{DefaultAction, Policy, PolicyId, PolicyKind, Profile, Rule, Tier};
+use tortie_engine::input::{DefaultAction, Policy, PolicyId, PolicyKind, Profile, Rule, Tier};
 
 /// The tier of policies that name none.
 const DEFAULT_TIER: &str = "default";

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tortie_api::{Kind, Resource};
-use tortie_engine::convert::Converter;
+use tortie_convert::Converter;
 use tortie_engine::record::{Event, Replay};
 use tortie_engine::{Config, Engine, Message, Update, rule_id};
 

@@ -30,12 +30,11 @@ use ipnet::IpNet;
 use tortie_api::meta::Metadata;
 use tortie_api::{Kind, Path, Problem, Problems, Resource};
 
-use crate::input::{HostEndpointKey, IpPool, ObjectName, Policy, Update};
+use tortie_engine::input::{HostEndpointKey, IpPool, ObjectName, Policy, Update};
 
 use keys::{Contested, Remembered};
 pub use kubernetes::{endpoint_slice, service};
 pub use policy::policy_id;
-pub(crate) use selector::{NAMESPACE, SERVICE_ACCOUNT};
 
 /// The name of the resource that holds for the whole cluster, of kinds with few objects.
 const DEFAULT: &str = "default";

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::input::Update;
+use tortie_engine::input::Update;
 
 /// Resources of one kind by name, of which several may claim one key: the one with the lowest name has it.
 #[derive(Debug)]

@@ -11,10 +11,9 @@ use tortie_api::{
 };
 
 use super::read;
-use super::selector::{NAMESPACE, SERVICE_ACCOUNT};
-use crate::input::{
-    EndpointPort, HostEndpoint, HostEndpointKey, IpNat, Labels, NetworkSet, QosControls,
-    WorkloadEndpoint, WorkloadEndpointKey,
+use tortie_engine::input::{
+    EndpointPort, HostEndpoint, HostEndpointKey, IpNat, Labels, NAMESPACE, NetworkSet, QosControls,
+    SERVICE_ACCOUNT, WorkloadEndpoint, WorkloadEndpointKey,
 };
 
 /// The annotation of a host endpoint with the DSCP value for what it sends.

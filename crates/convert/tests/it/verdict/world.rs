@@ -11,7 +11,7 @@ use k8s_openapi::api::networking::v1::NetworkPolicy as KubePolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use tortie_api::k8s::{self, ClusterNetworkPolicy};
 use tortie_api::{Kind, Resource};
-use tortie_engine::convert::{self, Converter};
+use tortie_convert::{self as convert, Converter};
 use tortie_engine::input::ObjectName;
 use tortie_engine::{Config, Engine, Message, Scope, Update};
 
