@@ -11,7 +11,6 @@ use tortie_kernel::poll::Waker;
 use tortie_store::Store;
 
 use crate::claim;
-use crate::derive::TooFewMarks;
 use crate::health::Health;
 use crate::last_good::LastGood;
 use crate::metrics::Metrics;
@@ -19,6 +18,7 @@ use crate::node::{End, Node};
 use crate::node_status::Report;
 use crate::recording::Recording;
 use tortie_config::WithoutEffect;
+use tortie_rules::TooFewMarks;
 
 /// What an agent is started with.
 pub struct Options {

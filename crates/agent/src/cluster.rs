@@ -179,7 +179,7 @@ fn options(config: &Config, engine: &tortie_engine::Config) -> ClusterOptions {
         vxlan_id: encap.vxlan_id,
         vxlan_port: encap.vxlan_port,
         ipip_address: encap.ipip_address.map(Into::into),
-        routes_of_ipip: engine.cluster_routes.includes_ipip(),
+        routes_of_ipip: engine.cluster_routes.ipip(),
         mtu: MtuOptions {
             vxlan: asked(encap.vxlan_mtu),
             vxlan_v6: asked(encap.vxlan_mtu_v6),

@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 
 use tortie_engine::message::Encapsulation;
+use tortie_rules::Config as RulesConfig;
 
 use crate::agent::Error;
-use crate::derive::rules_config;
 use crate::machine::choose;
 use tortie_config::{Config, DatastoreConfig, Sources, WithoutEffect, resolve, without_effect};
 use tortie_error::Causes;
@@ -163,7 +163,7 @@ fn runnable(sources: &Sources) -> Result<Good, Vec<Bad>> {
         }
     }
     let config = resolved.config.clone();
-    if let Err(error) = rules_config(&config, choose(&config), Encapsulation::default()) {
+    if let Err(error) = RulesConfig::new(&config, choose(&config), Encapsulation::default()) {
         let origin = resolved.origin(error.parameter);
         bad.push(Bad {
             parameter: error.parameter.to_owned(),

@@ -30,7 +30,7 @@ pub mod startup;
 mod status;
 
 pub use agent::{Agent, Error, Options, Stop};
-pub use derive::{TooFewMarks, engine_config, rules_config};
+pub use derive::engine_config;
 pub use files::replace_file;
 pub use health::Health;
 pub use local::{LocalAgent, Settings};

@@ -14,13 +14,13 @@ use tortie_engine::record::Event;
 use tortie_engine::{Engine, Message};
 use tortie_kernel::monitor::{Monitor, Topics};
 use tortie_kernel::poll::wait;
-use tortie_rules::Dataplane as Kind;
+use tortie_rules::{Config as RulesConfig, Dataplane as Kind};
 use tortie_sync::Status;
 
 use self::datastore::Datastore;
 use crate::agent::{Agent, Error};
 use crate::cluster::Cluster;
-use crate::derive::{engine_config, rules_config};
+use crate::derive::engine_config;
 use crate::health::Part;
 use crate::inputs::{self, Syncer};
 use crate::last_good::LastGood;
@@ -54,7 +54,7 @@ pub(crate) struct Node {
     config: Config,
     kind: Kind,
     engine_config: tortie_engine::Config,
-    rules_config: Arc<tortie_rules::Config>,
+    rules_config: Arc<RulesConfig>,
     encapsulation: Encapsulation,
     engine: Engine,
     syncer: Syncer,
@@ -84,7 +84,7 @@ impl Node {
         let hostname = &agent.options.node;
         let engine_config = engine_config(&config, hostname, kind);
         let encapsulation = Encapsulation::default();
-        let rules_config = Arc::new(rules_config(&config, kind, encapsulation)?);
+        let rules_config = Arc::new(RulesConfig::new(&config, kind, encapsulation)?);
         let drivers = drivers(&config, kind)?;
         let waker = agent.waker.clone();
         let sync_config = inputs::Config {
@@ -273,7 +273,7 @@ impl Node {
         {
             return Ok(Some(End::Restart));
         }
-        let rules_config = rules_config(config, kind, self.encapsulation)?;
+        let rules_config = RulesConfig::new(config, kind, self.encapsulation)?;
         if rules_config != *self.rules_config {
             self.rules_config = Arc::new(rules_config);
             self.dataplane.set_config(&self.rules_config);

@@ -1,5 +1,9 @@
 //! Parameters that are one of some words, as types.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use super::value::{FromValue, Value};
 
 /// An enum whose variants are the options of parameters. `none` says which one the value `none` stands for.
@@ -74,7 +78,8 @@ choices! {
         /// After those of others.
         Append = "append",
     }
-    /// What happens to packets from workloads to this host that policy allows.
+    /// What happens to packets from workloads to their host that policy allows.
+    #[derive(Serialize)]
     EndpointToHostAction, none = Drop {
         /// They are dropped.
         Drop = "DROP",
@@ -114,6 +119,8 @@ choices! {
         Any = "Any",
     }
     /// What routes to other nodes are made from.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
     RouteSource, none = CalicoIpam {
         /// Addresses of workloads.
         WorkloadIps = "WorkloadIPs",
@@ -121,6 +128,8 @@ choices! {
         CalicoIpam = "CalicoIPAM",
     }
     /// Which routes to other nodes the agent programs, rather than BGP.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
     ProgramClusterRoutes, none = Disabled {
         /// All.
         Enabled = "Enabled",
@@ -180,6 +189,13 @@ impl FromValue for Option<LogSeverity> {
             Value::Unset => Some(None),
             value => LogSeverity::from_value(value).map(Some),
         }
+    }
+}
+
+impl fmt::Display for EndpointToHostAction {
+    /// As people write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
     }
 }
 

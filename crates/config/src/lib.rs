@@ -50,9 +50,9 @@ pub use parameter::{Kind, Parameter};
 pub use parse::Refused;
 pub use resolve::{Problem, Reason, Resolved, Setting, resolve};
 pub use settings::{
-    BackendConfig, Config, EncapConfig, FailsafeConfig, HealthConfig, InterfaceConfig, IpSetConfig,
-    MetadataConfig, MetricsConfig, NatConfig, PacketLogConfig, PolicyConfig, ReportingConfig,
-    RouteConfig, TableConfig,
+    BackendConfig, Config, EncapConfig, FailsafeConfig, HealthConfig, HostConfig, InterfaceConfig,
+    IpSetConfig, MetadataConfig, MetricsConfig, NatConfig, PacketLogConfig, PolicyConfig,
+    ReportingConfig, RouteConfig, TableConfig,
 };
 pub use source::{DatastoreConfig, FileError, Origin, Sources, from_environment, from_file};
 pub use table::{parameter, parameters};

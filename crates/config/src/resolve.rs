@@ -79,9 +79,26 @@ pub(super) struct Values<'a>(HashMap<&'static str, &'a Value>);
 /// An empty text counts as absent. The value `none` takes away a default.
 pub fn resolve(sources: &Sources) -> Resolved {
     let mut problems = Vec::new();
+    let settings = settings(sources, &|_| true, &mut problems);
+    let mut config = Config::from_values(&Values::new(&settings));
+    config.encap.allows_cleartext = sources.allows_cleartext;
+    Resolved {
+        config,
+        problems,
+        settings,
+    }
+}
+
+/// The settings of the parameters whose names are wanted.
+pub(super) fn settings(
+    sources: &Sources,
+    is_wanted: &dyn Fn(&str) -> bool,
+    problems: &mut Vec<Problem>,
+) -> Vec<Setting> {
     let mut found: HashMap<&'static str, Setting> = HashMap::new();
     for (origin, texts) in sources.by_precedence() {
-        for (parameter, text) in known(origin, texts, &mut problems) {
+        let texts = texts.iter().filter(|(name, _)| is_wanted(name));
+        for (parameter, text) in known(origin, texts, problems) {
             match read(parameter, text, origin) {
                 Ok(value) => {
                     found.entry(parameter.name).or_insert_with(|| Setting {
@@ -95,30 +112,24 @@ pub fn resolve(sources: &Sources) -> Resolved {
             }
         }
     }
-    let settings: Vec<Setting> = parameters()
+    parameters()
+        .filter(|parameter| is_wanted(parameter.name))
         .map(|parameter| {
             found
                 .remove(parameter.name)
                 .unwrap_or_else(|| Setting::default_of(parameter))
         })
-        .collect();
-    let mut config = Config::from_values(&Values::new(&settings));
-    config.encap.allows_cleartext = sources.allows_cleartext;
-    Resolved {
-        config,
-        problems,
-        settings,
-    }
+        .collect()
 }
 
 /// The texts of one source by parameter, without those that are empty.
 fn known<'a>(
     origin: Origin,
-    texts: &'a BTreeMap<String, String>,
+    texts: impl Iterator<Item = (&'a String, &'a String)>,
     problems: &mut Vec<Problem>,
 ) -> Vec<(&'static Parameter, &'a str)> {
     let mut known: BTreeMap<&'static str, (&'static Parameter, &'a str)> = BTreeMap::new();
-    for (name, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
+    for (name, text) in texts.filter(|(_, text)| !text.is_empty()) {
         let mut complain = |name: &str, value: &str, reason| {
             problems.push(Problem {
                 parameter: name.to_owned(),
@@ -242,7 +253,7 @@ impl fmt::Display for Problem {
 // === impl Values ===
 
 impl<'a> Values<'a> {
-    fn new(settings: &'a [Setting]) -> Self {
+    pub(super) fn new(settings: &'a [Setting]) -> Self {
         let by_name = |setting: &'a Setting| (setting.parameter.name, &setting.value);
         Self(settings.iter().map(by_name).collect())
     }

@@ -1,9 +1,11 @@
 //! What the agent acts on, as types.
 
+mod host;
 mod network;
 mod process;
 mod tables;
 
+pub use host::HostConfig;
 pub use network::{EncapConfig, InterfaceConfig, MetadataConfig, RouteConfig};
 pub use process::{HealthConfig, MetricsConfig, ReportingConfig};
 pub use tables::{
@@ -11,9 +13,11 @@ pub use tables::{
     TableConfig,
 };
 
-use super::resolve::Values;
+use super::resolve::{Values, resolve};
+use super::source::Sources;
 
-/// The parameters that the agent acts on. Built by [`resolve`](super::resolve()), then only read.
+/// The parameters that the agent acts on. Built by [`resolve`], then only read. The default is what holds where nothing is
+/// set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Name of this node; without it, the name of the machine in lower case.
@@ -51,6 +55,12 @@ pub struct Config {
 }
 
 // === impl Config ===
+
+impl Default for Config {
+    fn default() -> Self {
+        resolve(&Sources::default()).config
+    }
+}
 
 impl Config {
     pub(super) fn from_values(values: &Values<'_>) -> Self {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     path::PathBuf,
     time::Duration,
@@ -9,6 +10,8 @@ use std::{
 
 use ipnet::IpNet;
 use regex::Regex;
+use serde::Serialize;
+use tortie_api::scalar::Protocol;
 
 /// The value of a parameter.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +75,8 @@ pub struct FailsafePort {
 }
 
 /// Ports from the first to the last, both included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PortRange {
     /// The first port.
     pub first: u16,
@@ -120,6 +124,35 @@ impl PartialEq for Pattern {
 }
 
 impl Eq for Pattern {}
+
+// === impl TransportProtocol ===
+
+impl From<TransportProtocol> for Protocol {
+    fn from(protocol: TransportProtocol) -> Self {
+        match protocol {
+            TransportProtocol::Tcp => Self::Tcp,
+            TransportProtocol::Udp => Self::Udp,
+        }
+    }
+}
+
+// === impl FailsafePort ===
+
+impl fmt::Display for FailsafePort {
+    /// As parameters have it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.protocol {
+            TransportProtocol::Tcp => "tcp:",
+            TransportProtocol::Udp => "udp:",
+        })?;
+        match self.network {
+            Some(network @ IpNet::V4(_)) => write!(f, "{network}:")?,
+            Some(network @ IpNet::V6(_)) => write!(f, "[{network}]:")?,
+            None => {}
+        }
+        self.port.fmt(f)
+    }
+}
 
 // === impl FromValue ===
 

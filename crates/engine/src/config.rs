@@ -1,6 +1,7 @@
 //! What the engine is told before it starts.
 
 use serde::{Deserialize, Serialize};
+use tortie_config::{self as parameters, ProgramClusterRoutes, RouteSource, SourceSpoofing};
 
 use crate::input::WorkloadEndpoint;
 
@@ -31,8 +32,8 @@ pub struct Config {
     pub bpf_enabled: bool,
     /// Whether WireGuard is in use, over IPv4 or IPv6.
     pub wireguard_enabled: bool,
-    /// Which routes between nodes are the data plane's own, rather than learnt by BGP.
-    pub cluster_routes: ClusterRoutes,
+    /// Which routes between nodes are the data plane's own, rather than learnt by BGP. Those of pools with VXLAN always are.
+    pub cluster_routes: ProgramClusterRoutes,
     /// Where routes to workloads come from.
     pub route_source: RouteSource,
 }
@@ -63,52 +64,29 @@ pub enum Scope {
     AllNodes,
 }
 
-/// Which routes between nodes are the data plane's own, rather than learnt by BGP.
-///
-/// Routes of pools with VXLAN always are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum ClusterRoutes {
-    /// Those of pools with IPIP and those of pools without encapsulation.
-    Enabled,
-    /// Neither.
-    Disabled,
-    /// Those of pools with IPIP.
-    #[default]
-    EnabledIpipOnly,
-    /// Those of pools without encapsulation.
-    EnabledNoEncapOnly,
-}
-
-/// Where routes to workloads come from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum RouteSource {
-    /// Blocks of addresses, and the workloads of this node.
-    #[default]
-    CalicoIpam,
-    /// The workloads of all nodes.
-    WorkloadIps,
-}
-
 // === impl Config ===
 
 impl Config {
-    /// The defaults of all parameters, for a node.
-    pub fn for_node(node: impl Into<String>) -> Self {
+    /// What follows from the parameters of a node.
+    pub fn new(node: impl Into<String>, parameters: &parameters::Config) -> Self {
         Self {
             node: node.into(),
             scope: Scope::default(),
             overlaps: Overlaps::default(),
-            allow_source_spoofing: false,
+            allow_source_spoofing: parameters.policy.source_spoofing == SourceSpoofing::Any,
             istio_ambient: false,
-            ipip_enabled: None,
-            vxlan_enabled: None,
+            ipip_enabled: parameters.encap.ipip,
+            vxlan_enabled: parameters.encap.vxlan,
             bpf_enabled: false,
             wireguard_enabled: false,
-            cluster_routes: ClusterRoutes::default(),
-            route_source: RouteSource::default(),
+            cluster_routes: parameters.routes.program_cluster_routes,
+            route_source: parameters.routes.source,
         }
+    }
+
+    /// What follows for a node where nothing is set.
+    pub fn for_node(node: impl Into<String>) -> Self {
+        Self::new(node, &parameters::Config::default())
     }
 
     /// Whether an endpoint on `node` counts as local.
@@ -133,19 +111,5 @@ impl Overlaps {
             Self::LeftOut => true,
             Self::AddressesSent => !is_single_address,
         }
-    }
-}
-
-// === impl ClusterRoutes ===
-
-impl ClusterRoutes {
-    /// Whether routes of pools with IPIP are the data plane's own.
-    pub fn includes_ipip(self) -> bool {
-        matches!(self, Self::Enabled | Self::EnabledIpipOnly)
-    }
-
-    /// Whether routes of pools without encapsulation are the data plane's own.
-    pub fn includes_no_encap(self) -> bool {
-        matches!(self, Self::Enabled | Self::EnabledNoEncapOnly)
     }
 }

@@ -22,7 +22,6 @@ use crate::roles::Roles;
 use crate::selectors::SelectorIdx;
 use crate::sets::Sets;
 use crate::sets::definition::Definition;
-use crate::verdict::host_parameters::HostParameters;
 
 /// Turns the state of the datastore into what this node must enforce.
 ///
@@ -41,8 +40,7 @@ pub struct Engine {
     pub(crate) policies: Policies,
     pub(crate) locals: Locals,
     roles: Roles,
-    pub(crate) host_parameters: HostParameters,
-    network: Network,
+    pub(crate) network: Network,
     dirty_profiles: Vec<ProfileIdx>,
     is_in_sync: bool,
     has_sent_in_sync: bool,
@@ -74,7 +72,6 @@ impl Engine {
             policies: Policies::default(),
             locals: Locals::default(),
             roles: Roles::new(&config),
-            host_parameters: HostParameters::default(),
             network: Network::new(&config),
             dirty_profiles: Vec::new(),
             is_in_sync: false,
@@ -108,10 +105,8 @@ impl Engine {
             Update::LiveMigration(name, migration) => {
                 self.roles.update_migration(name, migration.as_ref());
             }
-            Update::Configuration(name, configuration) => {
-                self.host_parameters.update(name, configuration.as_ref());
-            }
-            Update::Service(..)
+            Update::Configuration(..)
+            | Update::Service(..)
             | Update::IpPool(..)
             | Update::Block(..)
             | Update::Cluster(_)

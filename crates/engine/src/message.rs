@@ -24,8 +24,9 @@ pub use network::{
     Encapsulation, GlobalBgpConfig, Host, IpamPool, PoolType, Route, RouteTypes, Service,
     ServicePort, TunnelType, Vtep,
 };
-pub use policy::{Original, Policy, PortRange, Profile, Rule, RuleSide};
+pub use policy::{Original, Policy, Profile, Rule, RuleSide};
 pub use set::{Member, PortProtocol, SetId, SetType};
+pub use tortie_config::PortRange;
 
 use crate::input::{Labels, ObjectName};
 use crate::is_default;

@@ -25,6 +25,7 @@ mod vteps;
 
 use ipnet::IpNet;
 use tortie_api::names::IpVersion;
+use tortie_config::DatastoreConfig;
 
 use crate::config::Config;
 use crate::input::{IpPool, Node, ObjectName, Update};
@@ -61,7 +62,7 @@ pub(crate) struct Network {
 impl Network {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
-            parameters: Parameters::new(&config.node),
+            parameters: Parameters::new(config),
             tunnels: TunnelUse::new(config),
             routes: Routes::new(config),
             vteps: Vteps::default(),
@@ -74,6 +75,11 @@ impl Network {
             sent_bgp: GlobalBgpConfig::default(),
             sent_encapsulation: None,
         }
+    }
+
+    /// What the datastore says about the parameters of a node; this one, if no questions about others are answered.
+    pub(crate) fn parameters_of(&self, node: &str) -> DatastoreConfig {
+        self.parameters.of(node)
     }
 
     /// Takes in the state of an object. Those that do not matter here are ignored.

@@ -10,7 +10,6 @@
 
 mod applied;
 mod by;
-pub(crate) mod host_parameters;
 mod judge;
 mod judged;
 mod kernel;
@@ -32,7 +31,6 @@ use tortie_api::scalar::Protocol;
 
 pub use applied::AppliedPolicy;
 pub use by::By;
-pub use host_parameters::EndpointToHost;
 pub use judge::Judge;
 pub use kernel::{Denial, Kernel, Place};
 pub use openings::{Opening, Openings};

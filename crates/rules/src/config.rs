@@ -2,12 +2,17 @@
 
 use std::net::IpAddr;
 
-use ipnet::IpNet;
-use tortie_api::scalar::Protocol;
+use tortie_api::validate::NEEDED_MARK_BITS;
+use tortie_config::{
+    self as parameters, AllowAction, BackendConfig, DenyAction, EndpointToHostAction, FailsafePort,
+    NatOutgoingExclusions, ServiceLoopPrevention,
+};
+use tortie_engine::message::Encapsulation;
 
-use crate::rule::{Action, PortRange, Rate};
+use crate::Dataplane;
+use crate::rule::{Action, PortRange, Rate, RateUnit};
 
-/// The parameters of the renderer. The default is that of Calico's parameters.
+/// The parameters of the renderer. The default is what follows where nothing is set, in iptables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -19,19 +24,19 @@ pub struct Config {
     /// What the names of workloads' interfaces begin with.
     pub workload_prefixes: Vec<String>,
     /// What happens to accepted packets in the filter table.
-    pub filter_allow: Allow,
+    pub filter_allow: AllowAction,
     /// What happens to accepted packets in the mangle table.
-    pub mangle_allow: Allow,
+    pub mangle_allow: AllowAction,
     /// What happens to denied packets.
-    pub deny: Deny,
+    pub deny: DenyAction,
     /// What happens to a workload's packets to its host, once its policy has let them through.
-    pub endpoint_to_host: EndpointToHost,
+    pub endpoint_to_host: EndpointToHostAction,
     /// Ports of the host that stay open for others.
     pub failsafe_inbound: Vec<FailsafePort>,
     /// Ports of others that stay open for the host.
     pub failsafe_outbound: Vec<FailsafePort>,
     /// What happens to packets for services that nobody answers for; they would go round in circles.
-    pub service_loop: Option<Deny>,
+    pub service_loop: Option<DenyAction>,
     /// Packets that connection tracking finds invalid are let through to policy.
     pub disable_conntrack_invalid: bool,
     /// How notes in the kernel's log begin.
@@ -60,6 +65,15 @@ pub struct Config {
     pub istio_dscp: Option<u8>,
 }
 
+/// The mask for packet marks is too small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{parameter}: {mask:#010x} has {} bits, and rules need {NEEDED_MARK_BITS}", mask.count_ones())]
+pub struct TooFewMarks {
+    /// The parameter that has it.
+    pub parameter: &'static str,
+    mask: u32,
+}
+
 /// Bits of the packet mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marks {
@@ -77,51 +91,6 @@ pub struct Marks {
     pub wireguard: u32,
     /// Which endpoint the packet came from; for IPVS.
     pub endpoint: u32,
-}
-
-/// How packets are accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Allow {
-    /// At once.
-    #[default]
-    Accept,
-    /// Other rules may still have a say.
-    Return,
-}
-
-/// How packets are denied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Deny {
-    /// Without an answer.
-    #[default]
-    Drop,
-    /// With one.
-    Reject,
-}
-
-/// What happens to a workload's packets to its host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EndpointToHost {
-    /// They disappear.
-    #[default]
-    Drop,
-    /// They are refused.
-    Reject,
-    /// They are accepted.
-    Accept,
-    /// The host's own rules decide.
-    Return,
-}
-
-/// A port that no host policy can close.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailsafePort {
-    /// The protocol.
-    pub protocol: Protocol,
-    /// The port.
-    pub port: u16,
-    /// Only for others in this network.
-    pub net: Option<IpNet>,
 }
 
 /// Address translation for packets that leave the cluster.
@@ -188,53 +157,99 @@ pub struct OpenStack {
 
 // === impl Config ===
 
-impl Default for Config {
-    fn default() -> Self {
-        let tcp = |port| FailsafePort::new(Protocol::Tcp, port);
-        let udp = |port| FailsafePort::new(Protocol::Udp, port);
-        let both = [179, 2379, 2380, 5473, 6443, 6666, 6667].map(tcp);
-        let with = |first: [FailsafePort; 2]| first.into_iter().chain(both.clone()).collect();
+impl Config {
+    /// What follows from the parameters of a node, and from the tunnels that its cluster uses.
+    pub fn new(
+        parameters: &parameters::Config,
+        dataplane: Dataplane,
+        encapsulation: Encapsulation,
+    ) -> Result<Self, TooFewMarks> {
+        let is_nftables = dataplane == Dataplane::Nftables;
+        let backend = parameters.tables.backend(is_nftables);
+        let marks = Marks::from_mask(backend.mark_mask, false).ok_or(TooFewMarks {
+            parameter: if is_nftables {
+                "NftablesMarkMask"
+            } else {
+                "IptablesMarkMask"
+            },
+            mask: backend.mark_mask,
+        })?;
+        let tunnels = Tunnels::new(parameters, encapsulation);
+        Ok(Self::with(parameters, backend, marks, tunnels))
+    }
+
+    fn with(
+        parameters: &parameters::Config,
+        backend: &BackendConfig,
+        marks: Marks,
+        tunnels: Tunnels,
+    ) -> Self {
+        let (policy, log, nat) = (&parameters.policy, &parameters.policy.log, &parameters.nat);
+        let rate = log.rate_limit.as_deref().and_then(rate);
         Self {
-            marks: Marks::default(),
-            workload_prefixes: vec!["cali".to_owned()],
-            filter_allow: Allow::Accept,
-            mangle_allow: Allow::Accept,
-            deny: Deny::Drop,
-            endpoint_to_host: EndpointToHost::Drop,
-            failsafe_inbound: with([tcp(22), udp(68)]),
-            failsafe_outbound: with([udp(53), udp(67)]),
-            service_loop: Some(Deny::Drop),
-            disable_conntrack_invalid: false,
-            log_prefix: "calico-packet".to_owned(),
-            log_rate: None,
+            marks,
+            workload_prefixes: parameters.interfaces.prefixes.clone(),
+            filter_allow: backend.filter_allow,
+            mangle_allow: backend.mangle_allow,
+            deny: backend.filter_deny,
+            endpoint_to_host: policy.endpoint_to_host,
+            failsafe_inbound: parameters.failsafe.inbound.clone(),
+            failsafe_outbound: parameters.failsafe.outbound.clone(),
+            service_loop: match policy.service_loop_prevention {
+                ServiceLoopPrevention::Drop => Some(DenyAction::Drop),
+                ServiceLoopPrevention::Reject => Some(DenyAction::Reject),
+                ServiceLoopPrevention::Disabled => None,
+            },
+            disable_conntrack_invalid: policy.allow_conntrack_invalid,
+            log_prefix: log.prefix.clone(),
+            log_rate: rate.map(|rate| (rate, log.rate_limit_burst)),
             flow_logs: false,
-            nat_outgoing: NatOutgoing::default(),
-            floating_addresses: false,
-            tunnels: Tunnels::default(),
-            allow_vxlan_from_workloads: false,
-            allow_ipip_from_workloads: false,
+            nat_outgoing: NatOutgoing {
+                exclude_hosts: nat.outgoing_exclusions == NatOutgoingExclusions::IpPoolsAndHostIps,
+                ports: nat.ports,
+                address: nat.outgoing_address.map(IpAddr::V4),
+                interface: nat.outgoing_interface.clone(),
+            },
+            floating_addresses: nat.floating_ips || parameters.is_openstack(),
+            tunnels,
+            allow_vxlan_from_workloads: parameters.encap.allow_vxlan_from_workloads,
+            allow_ipip_from_workloads: parameters.encap.allow_ipip_from_workloads,
             ipvs: false,
-            node_ports: vec![PortRange {
-                first: 30_000,
-                last: 32_767,
-            }],
-            openstack: None,
+            node_ports: nat.node_ports.clone(),
+            openstack: parameters.is_openstack().then(|| OpenStack {
+                metadata_address: parameters
+                    .metadata
+                    .address
+                    .as_ref()
+                    .and_then(|address| address.parse().ok()),
+                metadata_port: parameters.metadata.port,
+            }),
             istio_dscp: None,
         }
     }
 }
 
-// === impl FailsafePort ===
-
-impl FailsafePort {
-    /// Open for everybody.
-    pub fn new(protocol: Protocol, port: u16) -> Self {
-        Self {
-            protocol,
-            port,
-            net: None,
-        }
+impl Default for Config {
+    fn default() -> Self {
+        let parameters = parameters::Config::default();
+        let backend = &parameters.tables.iptables;
+        Self::with(&parameters, backend, Marks::default(), Tunnels::default())
     }
+}
+
+/// A rate as the parameter gives it: `5/minute`.
+fn rate(text: &str) -> Option<Rate> {
+    let (count, unit) = text.split_once('/')?;
+    Some(Rate {
+        count: count.parse().ok()?,
+        unit: match unit {
+            "second" => RateUnit::Second,
+            "minute" => RateUnit::Minute,
+            "hour" => RateUnit::Hour,
+            "day" => RateUnit::Day,
+            _ => return None,
+        },
+    })
 }
 
 // === impl Marks ===
@@ -281,6 +296,22 @@ impl Default for Marks {
 
 // === impl Tunnels ===
 
+impl Tunnels {
+    fn new(parameters: &parameters::Config, encapsulation: Encapsulation) -> Self {
+        let encap = &parameters.encap;
+        Self {
+            ipip: encapsulation.ipip_enabled,
+            ipip_address: encap.ipip_address.map(IpAddr::V4),
+            vxlan: encapsulation.vxlan_enabled,
+            vxlan_address: encap.vxlan_address.map(IpAddr::V4),
+            vxlan_v6: encapsulation.vxlan_enabled_v6,
+            vxlan_address_v6: encap.vxlan_address_v6.map(IpAddr::V6),
+            vxlan_port: encap.vxlan_port,
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Tunnels {
     fn default() -> Self {
         Self {
@@ -306,46 +337,41 @@ impl Default for Tunnels {
     }
 }
 
-// === impl Allow ===
+// === impl Action ===
 
-impl Allow {
-    pub(crate) fn action(self) -> Action {
-        match self {
-            Self::Accept => Action::Accept,
-            Self::Return => Action::Return,
+impl From<AllowAction> for Action {
+    fn from(action: AllowAction) -> Self {
+        match action {
+            AllowAction::Accept => Self::Accept,
+            AllowAction::Return => Self::Return,
         }
     }
 }
 
-// === impl Deny ===
-
-impl Deny {
-    pub(crate) fn action(self) -> Action {
-        match self {
-            Self::Drop => Action::Drop,
-            Self::Reject => Action::Reject,
-        }
-    }
-
-    /// How comments begin that say so.
-    pub(crate) fn verb(self) -> &'static str {
-        match self {
-            Self::Drop => "Drop",
-            Self::Reject => "Reject",
+impl From<DenyAction> for Action {
+    fn from(action: DenyAction) -> Self {
+        match action {
+            DenyAction::Drop => Self::Drop,
+            DenyAction::Reject => Self::Reject,
         }
     }
 }
 
-// === impl EndpointToHost ===
-
-impl EndpointToHost {
-    pub(crate) fn action(self) -> Action {
-        match self {
-            Self::Drop => Action::Drop,
-            Self::Reject => Action::Reject,
-            Self::Accept => Action::Accept,
-            Self::Return => Action::Return,
+impl From<EndpointToHostAction> for Action {
+    fn from(action: EndpointToHostAction) -> Self {
+        match action {
+            EndpointToHostAction::Drop => Self::Drop,
+            EndpointToHostAction::Return => Self::Return,
+            EndpointToHostAction::Accept => Self::Accept,
         }
+    }
+}
+
+/// How comments begin that say that packets are denied.
+pub(crate) fn verb(deny: DenyAction) -> &'static str {
+    match deny {
+        DenyAction::Drop => "Drop",
+        DenyAction::Reject => "Reject",
     }
 }
 

@@ -6,7 +6,7 @@ use tortie_api::scalar::Protocol;
 use tortie_engine::input::DefaultAction;
 use tortie_engine::message::QosControls;
 
-use crate::config::Deny;
+use crate::config::verb;
 use crate::nflog::{self, Decision};
 use crate::renderer::Renderer;
 use crate::rule::{Action, Chain, Match, PortRange, Rule, Side, State, Table};
@@ -190,7 +190,7 @@ impl Renderer {
             tiers,
             profiles: &[],
             failsafe: Some(FAILSAFE_IN),
-            allow: self.config.mangle_allow.action(),
+            allow: self.config.mangle_allow.into(),
             qos: None,
             from_workload: false,
         })
@@ -242,7 +242,7 @@ impl Renderer {
 
     fn disabled_endpoint(&self, shape: &Shape<'_>) -> Chain {
         let name = self.endpoint_chain(shape.chain, shape.interface);
-        let rule = Rule::always(self.deny_in(shape.table).action()).note("Endpoint admin disabled");
+        let rule = Rule::always(self.deny_in(shape.table).into()).note("Endpoint admin disabled");
         Chain::new(shape.table, name, vec![rule])
     }
 
@@ -288,13 +288,13 @@ impl Renderer {
         }
         rules.push(Rule::when(known(), shape.allow.clone()));
         if !self.config.disable_conntrack_invalid {
-            let deny = self.deny_in(shape.table).action();
+            let deny: Action = self.deny_in(shape.table).into();
             rules.push(Rule::when([Match::State(State::Invalid)], deny));
         }
     }
 
     fn tunnelled_by_workload(&self, rules: &mut Vec<Rule>) {
-        let verb = self.config.deny.verb();
+        let verb = verb(self.config.deny);
         if !self.config.allow_vxlan_from_workloads {
             let matches = udp_to(self.config.tunnels.vxlan_port);
             rules.push(Rule::when(matches, self.deny()).note(format!(
@@ -350,10 +350,10 @@ impl Renderer {
         }
         if drops {
             let deny = self.deny_in(shape.table);
-            rules.push(Rule::when(not_passed(), deny.action()).note(format!(
+            rules.push(Rule::when(not_passed(), deny.into()).note(format!(
                 "End of tier {}. {} if no policies passed packet",
                 tier.name,
-                deny.verb()
+                verb(deny)
             )));
         }
     }
@@ -382,8 +382,8 @@ impl Renderer {
             rules.push(Rule::always(report));
         }
         let deny = self.deny_in(shape.table);
-        let note = format!("{} if no profiles matched", deny.verb());
-        rules.push(Rule::always(deny.action()).note(note));
+        let note = format!("{} if no profiles matched", verb(deny));
+        rules.push(Rule::always(deny.into()).note(note));
     }
 
     fn packet_rate(&self, shape: &Shape<'_>, rules: &mut Vec<Rule>) {
@@ -416,7 +416,7 @@ impl Renderer {
             Rule::always(limit).note(format!("Mark packets within {direction} packet rate limit")),
         );
         let unmarked = [Match::NotMark(mark, mark)];
-        rules.push(Rule::when(unmarked, Deny::Drop.action()).note(over));
+        rules.push(Rule::when(unmarked, Action::Drop).note(over));
         rules.push(clear());
     }
 }

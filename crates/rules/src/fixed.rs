@@ -5,6 +5,8 @@ mod mangle;
 mod nat;
 mod raw;
 
+use tortie_config::FailsafePort;
+
 use crate::renderer::Renderer;
 use crate::rule::{Action, Chain, Match, Rule, Side, Table};
 
@@ -116,21 +118,16 @@ impl Renderer {
         ]
     }
 
-    fn failsafe_rules(
-        &self,
-        ports: &[crate::config::FailsafePort],
-        port_side: Side,
-        net_side: Side,
-    ) -> Vec<Rule> {
+    fn failsafe_rules(&self, ports: &[FailsafePort], port_side: Side, net_side: Side) -> Vec<Rule> {
         let ports = ports
             .iter()
-            .filter(|port| port.net.as_ref().is_none_or(|net| self.is_ours(net)));
+            .filter(|port| port.network.as_ref().is_none_or(|net| self.is_ours(net)));
         let rules = ports.map(|port| {
             let mut matches = vec![
-                Match::Protocol(port.protocol.clone()),
+                Match::Protocol(port.protocol.into()),
                 Match::Ports(port_side, crate::endpoint::one_port(port.port)),
             ];
-            matches.extend(port.net.map(|net| Match::Net(net_side, net)));
+            matches.extend(port.network.map(|net| Match::Net(net_side, net)));
             Rule::when(matches, Action::Accept)
         });
         rules.collect()

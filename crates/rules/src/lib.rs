@@ -41,7 +41,7 @@ pub use chain_name::{
     ANY_INTERFACE, Dataplane, Direction, EndpointChain, behind_header_chain_name,
     endpoint_chain_name, policy_chain_name, profile_chain_name,
 };
-pub use config::Config;
+pub use config::{Config, TooFewMarks};
 pub use dispatch::{HostDispatch, HostInterfaces, VerdictMap};
 pub use endpoint::{TierGroups, Workload};
 pub use endpoint_mark::EndpointMarks;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use tortie_config::DenyAction;
 use tortie_engine::message::SetId;
 
-use crate::config::{Config, Deny, Wireguard};
+use crate::config::{Config, Wireguard};
 use crate::rule::{Action, Chain, Interface, Match, Rule, Side, Table};
 use crate::{Dataplane, EndpointChain, IpVersion, endpoint_chain_name, ip_set_name};
 
@@ -103,19 +104,19 @@ impl Renderer {
 
     /// What denies a packet in the filter table.
     pub(crate) fn deny(&self) -> Action {
-        self.deny_in(Table::Filter).action()
+        self.deny_in(Table::Filter).into()
     }
 
     /// How packets are denied in a table. The kernel answers the sender in the filter table alone.
-    pub(crate) fn deny_in(&self, table: Table) -> Deny {
+    pub(crate) fn deny_in(&self, table: Table) -> DenyAction {
         match table {
             Table::Filter => self.config.deny,
-            _ => Deny::Drop,
+            _ => DenyAction::Drop,
         }
     }
 
     pub(crate) fn allow(&self) -> Action {
-        self.config.filter_allow.action()
+        self.config.filter_allow.into()
     }
 
     /// Takes the place of a chain that cannot be in the kernel. What should decide about the packet is missing, so it is

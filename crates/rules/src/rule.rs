@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use tortie_api::scalar::Protocol;
-pub use tortie_engine::message::PortRange;
+pub use tortie_config::PortRange;
 
 /// The tables of iptables. In nftables they are layers of one table: prefixes of chain names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

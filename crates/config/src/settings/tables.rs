@@ -187,10 +187,14 @@ impl NatConfig {
 // === impl FailsafeConfig ===
 
 impl FailsafeConfig {
+    pub(super) const PARAMETERS: [&str; 2] =
+        ["FailsafeInboundHostPorts", "FailsafeOutboundHostPorts"];
+
     pub(super) fn from_values(values: &Values<'_>) -> Self {
+        let [inbound, outbound] = Self::PARAMETERS;
         Self {
-            inbound: values.get("FailsafeInboundHostPorts"),
-            outbound: values.get("FailsafeOutboundHostPorts"),
+            inbound: values.get(inbound),
+            outbound: values.get(outbound),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use tortie_api::rule::{Action, HttpMatch, RuleMetadata, ServiceAccountMatch, ServiceMatch};
 use tortie_api::scalar::Protocol;
+use tortie_config::PortRange;
 
 use super::SetId;
 use crate::input::Icmp;
@@ -117,16 +118,6 @@ pub struct Original {
     pub service_accounts: Option<ServiceAccountMatch>,
     /// `services`
     pub service: Option<ServiceMatch>,
-}
-
-/// Ports from the first to the last, both included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PortRange {
-    /// The first.
-    pub first: u16,
-    /// The last.
-    pub last: u16,
 }
 
 // === impl Rule ===

@@ -1,4 +1,5 @@
-//! The parameters of this node, from the cluster's, those that select the node by its labels, and its own.
+//! The parameters of nodes: the cluster's, those that select a node by its labels, and its own. Those of this node are
+//! sent; those of all nodes are at hand where questions about all nodes are answered.
 //!
 //! # Invariants
 //! - Nothing is sent before the datastore is in sync, so the first message is complete.
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use tortie_config::DatastoreConfig;
 use tortie_selector::Selector;
 
+use crate::config::{Config, Scope};
 use crate::input::{Cluster, Configuration, Labels};
 use crate::message::Message;
 
@@ -22,10 +24,12 @@ const FOR_ONE: &str = "node.";
 #[derive(Debug)]
 pub(super) struct Parameters {
     node: String,
-    /// The labels of this node, once it is known.
-    labels: Option<Labels>,
+    scope: Scope,
+    /// The labels of nodes that are known.
+    labels: BTreeMap<String, Labels>,
     for_all: BTreeMap<String, String>,
-    for_this_node: BTreeMap<String, String>,
+    /// By the name of the node.
+    for_one: BTreeMap<String, BTreeMap<String, String>>,
     /// By name. Those whose selector cannot be read are not here.
     for_selected: BTreeMap<String, ForSelected>,
     cluster: Cluster,
@@ -50,12 +54,13 @@ struct Sent {
 // === impl Parameters ===
 
 impl Parameters {
-    pub(super) fn new(node: &str) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
-            node: node.to_owned(),
-            labels: None,
+            node: config.node.clone(),
+            scope: config.scope,
+            labels: BTreeMap::new(),
             for_all: BTreeMap::new(),
-            for_this_node: BTreeMap::new(),
+            for_one: BTreeMap::new(),
             for_selected: BTreeMap::new(),
             cluster: Cluster::default(),
             changed: true,
@@ -72,10 +77,14 @@ impl Parameters {
         if name == FOR_ALL {
             self.for_all = parameters();
         } else if let Some(node) = name.strip_prefix(FOR_ONE) {
-            if node != self.node {
+            if !self.concerns(node) {
                 return;
             }
-            self.for_this_node = parameters();
+            if value.is_some() {
+                self.for_one.insert(node.to_owned(), parameters());
+            } else {
+                self.for_one.remove(node);
+            }
         } else if let Some(nodes) = value.and_then(node_selector) {
             let selected = ForSelected {
                 nodes,
@@ -95,10 +104,19 @@ impl Parameters {
     }
 
     pub(super) fn set_node(&mut self, name: &str, labels: Option<&Labels>) {
-        if name == self.node && labels != self.labels.as_ref() {
-            self.labels = labels.cloned();
-            self.changed = true;
+        if !self.concerns(name) || labels == self.labels.get(name) {
+            return;
         }
+        match labels {
+            Some(labels) => self.labels.insert(name.to_owned(), labels.clone()),
+            None => self.labels.remove(name),
+        };
+        self.changed = true;
+    }
+
+    /// Whether somebody may ask for the parameters of a node.
+    fn concerns(&self, node: &str) -> bool {
+        self.scope == Scope::AllNodes || node == self.node
     }
 
     pub(super) fn flush(&mut self, in_sync: bool, sink: &mut dyn FnMut(Message)) {
@@ -108,7 +126,7 @@ impl Parameters {
         self.changed = false;
         // Not said means no: the cluster has not been set up yet.
         let ready = self.cluster.datastore_ready == Some(true);
-        let update = self.update();
+        let update = self.of(&self.node);
         let (same_parameters, was_ready) = self
             .sent
             .as_ref()
@@ -122,20 +140,21 @@ impl Parameters {
         self.sent = Some(Sent { ready, update });
     }
 
-    fn update(&self) -> DatastoreConfig {
+    /// The parameters of a node.
+    pub(super) fn of(&self, node: &str) -> DatastoreConfig {
         let mut global = self.for_all.clone();
         global.extend(self.cluster.parameters.clone());
         DatastoreConfig {
             global,
-            selected: self.selected().cloned().unwrap_or_default(),
-            node: self.for_this_node.clone(),
+            selected: self.selected(node).cloned().unwrap_or_default(),
+            node: self.for_one.get(node).cloned().unwrap_or_default(),
         }
     }
 
-    /// The parameters that select this node. Of several, the oldest alone count, then the first by name: a mix would be
+    /// The parameters that select a node. Of several, the oldest alone count, then the first by name: a mix would be
     /// nobody's intent.
-    fn selected(&self) -> Option<&BTreeMap<String, String>> {
-        let labels = self.labels.as_ref()?;
+    fn selected(&self, node: &str) -> Option<&BTreeMap<String, String>> {
+        let labels = self.labels.get(node)?;
         self.for_selected
             .values()
             .filter(|selected| selected.nodes.matches(labels))

@@ -87,7 +87,7 @@ impl TunnelUse {
             ipip_enabled: self.config.ipip_enabled.unwrap_or(ipip),
             vxlan_enabled: self.config.vxlan_enabled.unwrap_or(vxlan),
             vxlan_enabled_v6: vxlan_v6,
-            no_encap_enabled: no_encap && self.config.cluster_routes.includes_no_encap(),
+            no_encap_enabled: no_encap && self.config.cluster_routes.no_encap(),
         }
     }
 
@@ -104,7 +104,7 @@ impl TunnelUse {
             || vxlan_enabled
             || vxlan_enabled_v6
             || no_encap_enabled
-            || (ipip_enabled && self.config.cluster_routes.includes_ipip())
+            || (ipip_enabled && self.config.cluster_routes.ipip())
     }
 
     /// Whether the data plane needs the nodes' ends of the VXLAN tunnels.

@@ -20,7 +20,9 @@ use super::outbox::Outbox;
 use super::pool::RoutePool;
 use super::resolve::{Resolved, resolve};
 use super::route_table::{RouteTable, UseKind};
-use crate::config::{Config, RouteSource};
+use tortie_config::RouteSource;
+
+use crate::config::Config;
 use crate::input::{Block, IpPool, Node, WorkloadEndpoint, WorkloadEndpointKey};
 use crate::message::Message;
 

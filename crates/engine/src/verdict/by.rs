@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use tortie_api::names::PolicyId;
 use tortie_api::rule::Action;
+use tortie_config::EndpointToHostAction;
 
-use super::{Denial, EndpointToHost, Point};
+use super::{Denial, Point};
 use crate::is_default;
 
 /// What decided.
@@ -76,7 +77,7 @@ pub enum By {
     },
     /// A port of hosts that is never closed, so that nobody is locked out.
     Failsafe {
-        /// The port, as it is configured.
+        /// The port, as parameters have it.
         port: String,
         /// It lets the packet pass.
         action: Action,
@@ -98,8 +99,8 @@ pub enum By {
         /// The node.
         node: String,
         /// `defaultEndpointToHostAction` of the node.
-        setting: EndpointToHost,
-        /// Whether the datastore sets it; otherwise it is the default, and the agent's environment may differ.
+        setting: EndpointToHostAction,
+        /// Whether it is known to be set; otherwise it is the default, and the agent's environment may differ.
         is_set: bool,
         /// What follows.
         action: Action,

@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use tortie_api::names::PolicyId;
 use tortie_api::rule::Action;
 use tortie_api::scalar::Protocol;
+use tortie_config::{FailsafePort, HostConfig};
 
 use super::judged::{Direction, Judged};
 use super::kernel::{Kernel, Place};
@@ -25,6 +26,7 @@ pub struct Judge<'a> {
     pub(super) kernel: Option<&'a dyn Kernel>,
     policies: HashMap<Arc<PolicyId>, Rc<Judged<Policy>>>,
     profiles: HashMap<ProfileIdx, Rc<Judged<Profile>>>,
+    hosts: HashMap<String, Rc<HostConfig>>,
 }
 
 /// What asking led to.
@@ -52,6 +54,7 @@ impl Engine {
             kernel: None,
             policies: HashMap::new(),
             profiles: HashMap::new(),
+            hosts: HashMap::new(),
         }
     }
 
@@ -218,26 +221,40 @@ impl Judge<'_> {
         self.tiers(packet, tiers, point, trace)
     }
 
-    fn failsafe(&self, packet: &Packet<'_>, key: &HostEndpointKey) -> Option<(Outcome, By)> {
+    fn failsafe(&mut self, packet: &Packet<'_>, key: &HostEndpointKey) -> Option<(Outcome, By)> {
         let flow = packet.flow;
-        let is_inbound = packet.direction == Direction::Ingress;
-        let peer = if is_inbound {
-            &flow.source
-        } else {
-            &flow.destination
+        let failsafe = &self.host(&key.node).failsafe;
+        let (ports, peer) = match packet.direction {
+            Direction::Ingress => (&failsafe.inbound, &flow.source),
+            Direction::Egress => (&failsafe.outbound, &flow.destination),
         };
-        let wanted = (flow.protocol.as_ref(), flow.destination_port?);
-        let port =
-            self.engine
-                .host_parameters
-                .failsafe(&key.node, is_inbound, wanted, peer.address)?;
+        let protocol = flow.protocol.as_ref().and_then(Protocol::number);
+        let is_open = |open: &&FailsafePort| {
+            Protocol::from(open.protocol).number() == protocol
+                && Some(open.port) == flow.destination_port
+                && open.network.is_none_or(|net| net.contains(&peer.address))
+        };
+        let open = ports.iter().find(is_open)?;
         Some((
             Outcome::Allow,
             By::Failsafe {
-                port,
+                port: open.to_string(),
                 action: Action::Allow,
             },
         ))
+    }
+
+    /// What a node does with packets to and from itself.
+    pub(super) fn host(&mut self, node: &str) -> Rc<HostConfig> {
+        if let Some(known) = self.hosts.get(node) {
+            return Rc::clone(known);
+        }
+        let started = self.kernel.and_then(|kernel| kernel.started_with(node));
+        let mut sources = started.unwrap_or_default();
+        sources.datastore = self.engine.network.parameters_of(node);
+        let host = Rc::new(HostConfig::resolve(&sources));
+        self.hosts.insert(node.to_owned(), Rc::clone(&host));
+        host
     }
 
     pub(super) fn judged_policy(&mut self, id: &Arc<PolicyId>) -> Rc<Judged<Policy>> {

@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 use tortie_api::names::PolicyId;
+use tortie_config::Sources;
 
-use super::{EndpointKey, EndpointToHost};
+use super::EndpointKey;
 use crate::message::{Policy, Profile};
 
 /// What is known of the kernels that enforce policy.
@@ -26,8 +27,8 @@ pub trait Kernel {
         interface: &str,
     ) -> Option<Denial>;
 
-    /// What a node does with packets from its workloads to itself, if that is known better than from the datastore.
-    fn endpoint_to_host(&self, node: &str) -> Option<EndpointToHost> {
+    /// What the agent of a node was started with, if that is known. What the datastore says is not looked for there.
+    fn started_with(&self, node: &str) -> Option<Sources> {
         let _ = node;
         None
     }

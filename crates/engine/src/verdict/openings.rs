@@ -259,12 +259,9 @@ impl Judge<'_> {
             return;
         };
         if let LocalEndpoint::Host(host, _) = &local.endpoint {
-            for is_inbound in [true, false] {
-                let ports = engine
-                    .host_parameters
-                    .failsafe_ports(&host.node, is_inbound);
-                ports.for_each(|(_, port)| named.range(port, port));
-            }
+            let failsafe = &self.host(&host.node).failsafe;
+            let ports = failsafe.inbound.iter().chain(&failsafe.outbound);
+            ports.for_each(|open| named.range(open.port, open.port));
         }
         let lists = engine.policies.classes.lists(local.class);
         let all = [

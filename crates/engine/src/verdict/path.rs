@@ -10,9 +10,10 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 use tortie_api::rule::Action;
+use tortie_config::{EndpointToHostAction, Origin};
 
 use super::judged::Direction;
-use super::{By, End, EndpointKey, EndpointToHost, Flow, Judge, Point, Side, Verdict};
+use super::{By, End, EndpointKey, Flow, Judge, Point, Side, Verdict};
 
 /// A node that a packet passes.
 #[derive(Debug, Clone, PartialEq)]
@@ -268,23 +269,17 @@ impl Passing<'_, '_> {
         });
     }
 
-    fn endpoint_to_host(&self) -> Side {
+    fn endpoint_to_host(&mut self) -> Side {
         let node = &self.hop.node;
-        let known = self
-            .judge
-            .kernel
-            .and_then(|kernel| kernel.endpoint_to_host(node));
-        let (setting, is_set) = match known {
-            Some(setting) => (setting, true),
-            None => self.judge.engine.host_parameters.endpoint_to_host(node),
-        };
+        let host = self.judge.host(node);
+        let setting = host.endpoint_to_host;
         Side::unasked(By::EndpointToHost {
             node: node.clone(),
             setting,
-            is_set,
+            is_set: host.endpoint_to_host_origin != Origin::Default,
             action: match setting {
-                EndpointToHost::Drop => Action::Deny,
-                EndpointToHost::Return | EndpointToHost::Accept => Action::Allow,
+                EndpointToHostAction::Drop => Action::Deny,
+                EndpointToHostAction::Return | EndpointToHostAction::Accept => Action::Allow,
             },
         })
     }

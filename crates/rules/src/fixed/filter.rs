@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use tortie_api::scalar::Protocol;
 
 use crate::IpVersion;
+use crate::config::verb;
 use crate::dispatch::{
     FROM_HOST, FROM_HOST_FORWARD, FROM_WORKLOAD, TO_HOST, TO_HOST_FORWARD, TO_WORKLOAD,
 };
@@ -54,7 +55,7 @@ impl Renderer {
         texts.dedup();
         let rules = self.config.service_loop.iter().flat_map(|deny| {
             let cidrs = texts.iter().map(|(_, cidr)| *cidr);
-            cidrs.map(|cidr| Rule::when([Match::Net(Side::Destination, cidr)], deny.action()))
+            cidrs.map(|cidr| Rule::when([Match::Net(Side::Destination, cidr)], Action::from(*deny)))
         });
         Chain::new(Table::Filter, BLOCKED_CIDRS, rules.collect())
     }
@@ -81,7 +82,7 @@ impl Renderer {
 
     fn input_of_tunnels(&self, rules: &mut Vec<Rule>) {
         let tunnels = &self.config.tunnels;
-        let verb = self.config.deny.verb();
+        let verb = verb(self.config.deny);
         if self.ipip() {
             let hosts = Match::Set(Side::Source, self.set_name(fixed_set::ALL_HOSTS));
             let from_hosts = [Match::Protocol(IPIP), hosts, local(Side::Destination)];
@@ -138,7 +139,7 @@ impl Renderer {
         self.openstack_to_host(&mut rules);
         rules.push(Rule::always(Action::Jump(FROM_WORKLOAD.into())));
         rules.push(
-            Rule::always(self.config.endpoint_to_host.action())
+            Rule::always(self.config.endpoint_to_host.into())
                 .note("Configured DefaultEndpointToHostAction"),
         );
         rules

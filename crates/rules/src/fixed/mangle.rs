@@ -29,7 +29,7 @@ impl Renderer {
     }
 
     fn before_routing(&self) -> Vec<Rule> {
-        let allow = || self.config.mangle_allow.action();
+        let allow = || Action::from(self.config.mangle_allow);
         vec![
             Rule::when([Match::State(State::Established)], allow()),
             Rule::when([self.accepted()], allow()),

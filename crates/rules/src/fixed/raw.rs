@@ -71,7 +71,7 @@ impl Renderer {
         }
         rules.push(Rule::when(
             [is_from_workload, Match::ReversePathFails],
-            self.deny_in(Table::Raw).action(),
+            self.deny_in(Table::Raw).into(),
         ));
         rules.push(Rule::when(
             [Match::Mark(0, from_workload)],

@@ -40,7 +40,7 @@ impl Renderer {
             RuleAction::Allow => (marks.accept, Decision::Allow, Action::Return),
             RuleAction::Pass => (marks.pass, Decision::Pass, Action::Return),
             RuleAction::Deny => {
-                let deny = self.deny_in(owner.table()).action();
+                let deny: Action = self.deny_in(owner.table()).into();
                 (marks.drop, Decision::Deny, deny)
             }
             RuleAction::Log => return (0, vec![Action::Log(self.log_prefix(owner))]),

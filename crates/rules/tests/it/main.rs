@@ -1,4 +1,5 @@
 //! Names and rules against Calico's own.
 
 mod name_vectors;
+mod parameters;
 mod rendering;

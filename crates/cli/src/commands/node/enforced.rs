@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use tortie_agent::{engine_config, machine, rules_config};
+use tortie_agent::{engine_config, machine};
 use tortie_config::{Config, Sources, resolve};
 use tortie_dataplane::InterfaceState;
 use tortie_engine::message::Encapsulation;
@@ -78,7 +78,11 @@ pub(in crate::commands) fn compute(
             );
         }
         check(&sources)?;
-        let rules = Arc::new(rules_config(&config, kind, said.encapsulation)?);
+        let rules = Arc::new(tortie_rules::Config::new(
+            &config,
+            kind,
+            said.encapsulation,
+        )?);
         return Ok(Enforced {
             config,
             kind,

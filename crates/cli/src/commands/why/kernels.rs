@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tortie_agent::{NodeStatus, RefusedObject, Settings, rules_config};
+use tortie_agent::{NodeStatus, RefusedObject, Settings};
 use tortie_api::names::PolicyId;
-use tortie_config::{Config, IptablesBackend, NftablesMode};
+use tortie_config::{Config, IptablesBackend, NftablesMode, Sources};
 use tortie_dataplane::Owner;
 use tortie_engine::Engine;
 use tortie_engine::message::{Encapsulation, Policy, Profile, Rule, SetId};
-use tortie_engine::verdict::{Denial, EndpointKey, EndpointToHost, Kernel, Place, Verdict};
+use tortie_engine::verdict::{Denial, EndpointKey, Kernel, Place, Verdict};
 use tortie_rules::{
     Chain, Dataplane, Direction, EndpointChain, IpVersion, Layouts, MAX_POLICY_RULES, Renderer,
     SetLayout, Table, behind_header_chain_name, endpoint_chain_name, policy_chain_name,
@@ -194,15 +194,10 @@ impl Kernel for Kernels<'_> {
         })
     }
 
-    fn endpoint_to_host(&self, node: &str) -> Option<EndpointToHost> {
+    fn started_with(&self, node: &str) -> Option<Sources> {
         let settings = self.settings.as_ref();
         let settings = settings.filter(|settings| settings.node == node)?;
-        // Both count more than the datastore.
-        let sources = [&settings.environment, &settings.file].into_iter();
-        let mut set = sources.flatten();
-        let name = |key: &str| key.eq_ignore_ascii_case("DefaultEndpointToHostAction");
-        let (_, value) = set.find(|(key, _)| name(key))?;
-        value.parse().ok()
+        Some(settings.clone().into())
     }
 
     fn hides_behind_header(&self, node: &str) -> bool {
@@ -212,7 +207,8 @@ impl Kernel for Kernels<'_> {
 
 impl Plane {
     fn new(config: &Config, kind: Dataplane, is_legacy: bool) -> Self {
-        let rules = rules_config(config, kind, Encapsulation::default()).unwrap_or_default();
+        let rules =
+            tortie_rules::Config::new(config, kind, Encapsulation::default()).unwrap_or_default();
         let rules = Arc::new(rules);
         let hides_behind_header = kind == Dataplane::Nftables || !is_legacy;
         let renderer = |version| {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use tortie_agent::{engine_config, rules_config};
+use tortie_agent::engine_config;
 use tortie_config::{Sources, resolve};
 use tortie_dataplane::iptables::{IptablesDriver, Options};
 use tortie_dataplane::nftables::NftablesDriver;
@@ -236,7 +236,7 @@ impl Files {
             }
             config = resolve(&sources).config;
         }
-        let rules = Arc::new(rules_config(&config, kind, encapsulation).unwrap());
+        let rules = Arc::new(tortie_rules::Config::new(&config, kind, encapsulation).unwrap());
         let drivers = [IpVersion::V4, IpVersion::V6].map(|version| {
             let driver: Box<dyn Driver> = match kind {
                 Kind::Nftables => Box::new(NftablesDriver::open(version).unwrap()),

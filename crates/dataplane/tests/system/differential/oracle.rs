@@ -7,8 +7,8 @@
 
 use tortie_api::felix_configuration::FelixConfigurationSpec;
 use tortie_api::{FelixConfiguration, Resource};
+use tortie_config::EndpointToHostAction;
 use tortie_engine::verdict::{By, EndpointKey, Flow, Judge, Outcome, Point, Side};
-use tortie_rules::config::EndpointToHost;
 
 use crate::differential::packets::Case;
 use crate::differential::places::{HostEndpoints, NODE, Place, Places};
@@ -45,7 +45,7 @@ pub(crate) struct Answers<'a> {
     all: Judge<'a>,
     forwarding: Judge<'a>,
     hosts: &'a HostEndpoints,
-    endpoint_to_host: EndpointToHost,
+    endpoint_to_host: EndpointToHostAction,
     uplink_has_pre_dnat: bool,
     any_has_pre_dnat: bool,
 }
@@ -166,7 +166,7 @@ impl Answers<'_> {
             return answer;
         }
         let is_forwarded = case.to != Place::Host;
-        answer.is_dropped = !is_forwarded && self.endpoint_to_host == EndpointToHost::Drop;
+        answer.is_dropped = !is_forwarded && self.endpoint_to_host == EndpointToHostAction::Drop;
         if is_forwarded && early == Early::Undecided {
             let key = self.hosts.of_interface(&case.from);
             let side = key.map(|key| ingress(&mut self.forwarding, &flow, key));

@@ -8,9 +8,9 @@ use tortie_api::Resource;
 use tortie_api::felix_configuration::ProtoPort;
 use tortie_api::host_endpoint::HostEndpointSpec;
 use tortie_api::scalar::Protocol;
+use tortie_config::{EndpointToHostAction, FailsafePort, TransportProtocol};
 use tortie_engine::verdict::EndpointKey;
 use tortie_rules::Config;
-use tortie_rules::config::{EndpointToHost, FailsafePort};
 
 use crate::differential::evaluate::party::{host_key, nets, workload_key};
 use crate::differential::world::{Object, World};
@@ -58,7 +58,7 @@ pub(crate) struct Places {
     pub(crate) outside: Vec<IpAddr>,
     pub(crate) host_endpoints: HostEndpoints,
     /// What becomes of packets from pods to the node.
-    pub(crate) endpoint_to_host: EndpointToHost,
+    pub(crate) endpoint_to_host: EndpointToHostAction,
     /// The ports of the node and of others that stay open.
     failsafes: Vec<FailsafePort>,
 }
@@ -154,7 +154,7 @@ impl Places {
         let config = config(world);
         let inbound = config.failsafe_inbound.iter();
         Self {
-            failsafes: inbound.chain(&config.failsafe_outbound).cloned().collect(),
+            failsafes: inbound.chain(&config.failsafe_outbound).copied().collect(),
             endpoint_to_host: config.endpoint_to_host,
             pods,
             host: HOST_ADDRESSES.map(address).into(),
@@ -167,7 +167,8 @@ impl Places {
 impl Places {
     /// Whether a packet may be the answer from a port that stays open. Before connection tracking, policy lets those pass.
     pub(crate) fn may_answer(&self, protocol: &Protocol, port: u16) -> bool {
-        let is_it = |open: &FailsafePort| open.protocol == *protocol && open.port == port;
+        let is_it =
+            |open: &FailsafePort| Protocol::from(open.protocol) == *protocol && open.port == port;
         self.host_endpoints.uplink.is_some() && self.failsafes.iter().any(is_it)
     }
 }
@@ -228,9 +229,9 @@ pub(crate) fn config(world: &World) -> Config {
     let mut actions = specs.map(|spec| &*spec.default_endpoint_to_host_action);
     let mut config = Config {
         endpoint_to_host: match actions.find(|action| !action.is_empty()) {
-            Some("Accept") => EndpointToHost::Accept,
-            Some("Return") => EndpointToHost::Return,
-            _ => EndpointToHost::Drop,
+            Some("Accept") => EndpointToHostAction::Accept,
+            Some("Return") => EndpointToHostAction::Return,
+            _ => EndpointToHostAction::Drop,
         },
         ..Config::default()
     };
@@ -245,13 +246,13 @@ pub(crate) fn config(world: &World) -> Config {
 
 fn failsafe(port: &ProtoPort) -> FailsafePort {
     let protocol = if port.protocol.eq_ignore_ascii_case("udp") {
-        Protocol::Udp
+        TransportProtocol::Udp
     } else {
-        Protocol::Tcp
+        TransportProtocol::Tcp
     };
     FailsafePort {
         protocol,
         port: port.port,
-        net: (!port.net.is_empty()).then(|| port.net.parse().expect("a network")),
+        network: (!port.net.is_empty()).then(|| port.net.parse().expect("a network")),
     }
 }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::config::{ClusterRoutes, RouteSource};
 use crate::input::{NodeAddress, NodeAddressKind};
+use tortie_config::{ProgramClusterRoutes, RouteSource};
 
 const NODES: [&str; 4] = [LOCAL, "node-b", "node-c", "node-d"];
 /// Ranges inside each other, and apart; IPv6 too.
@@ -148,7 +148,12 @@ fn ops() -> impl Strategy<Value = Vec<Option<Update>>> {
 }
 
 fn config() -> impl Strategy<Value = Config> {
-    let cluster_routes = select(&[ClusterRoutes::Disabled, ClusterRoutes::Enabled][..]);
+    let cluster_routes = select(
+        &[
+            ProgramClusterRoutes::Disabled,
+            ProgramClusterRoutes::Enabled,
+        ][..],
+    );
     let source =
         prop_oneof![3 => Just(RouteSource::CalicoIpam), 1 => Just(RouteSource::WorkloadIps)];
     (cluster_routes, source).prop_map(|(cluster_routes, route_source)| Config {

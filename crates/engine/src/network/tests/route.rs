@@ -1,8 +1,8 @@
 //! One rule of routes in each test: pools, blocks, subnets, and whether there are routes at all.
 
 use super::*;
-use crate::config::{ClusterRoutes, RouteSource};
 use tortie_api::ip_pool::IpPoolAllowedUse;
+use tortie_config::{ProgramClusterRoutes, RouteSource};
 
 #[test]
 fn blocks_lead_to_their_nodes_and_pools_say_how() {
@@ -277,12 +277,12 @@ fn routes_come_and_go_with_the_need_for_them() {
     check(&[plain(), ipip()], "route", &["10.0.0.0/16 in Ipip", host]);
 
     let without_ipip = Config {
-        cluster_routes: ClusterRoutes::Disabled,
+        cluster_routes: ProgramClusterRoutes::Disabled,
         ..Config::for_node(LOCAL)
     };
     check_with(&without_ipip, &[vxlan(), ipip()], "route", &[]);
     let with_plain = Config {
-        cluster_routes: ClusterRoutes::Enabled,
+        cluster_routes: ProgramClusterRoutes::Enabled,
         ..Config::for_node(LOCAL)
     };
     check_with(

@@ -1,11 +1,11 @@
 //! Ends of tunnels, metadata of nodes, pools, encapsulation, services.
 
 use super::*;
-use crate::config::ClusterRoutes;
 use crate::input::{
     BgpConfiguration, NodeAddress, NodeAddressKind, ObjectName, Service, ServicePort, Wireguard,
 };
 use tortie_api::ip_pool::IpPoolAllowedUse;
+use tortie_config::ProgramClusterRoutes;
 
 fn vxlan_node(name: &str, address: &str, device: &str) -> Update {
     node_with(name, address, |node| match ip(device) {
@@ -98,7 +98,7 @@ fn encapsulation_follows_from_the_pools_and_what_is_configured() {
     let config = Config {
         ipip_enabled: Some(true),
         vxlan_enabled: Some(false),
-        cluster_routes: ClusterRoutes::EnabledNoEncapOnly,
+        cluster_routes: ProgramClusterRoutes::NoEncapOnly,
         ..Config::for_node(LOCAL)
     };
     let pools = vec![plain(), vxlan_pool("10.0.0.0/16")];

@@ -8,12 +8,12 @@ use ipnet::IpNet;
 use serde_json::Value;
 use tortie_api::rule::{Action, RuleMetadata};
 use tortie_api::scalar::Protocol;
+use tortie_config::{
+    AllowAction, DenyAction, EndpointToHostAction, FailsafePort, TransportProtocol,
+};
 use tortie_engine::input::{DefaultAction, Icmp};
 use tortie_engine::message::{Policy, PortRange, Profile, QosControls, Rule, RuleSide};
-use tortie_rules::config::{
-    Allow, Config, Deny, EndpointToHost, FailsafePort, Marks, NatOutgoing, OpenStack, Tunnels,
-    Wireguard,
-};
+use tortie_rules::config::{Config, Marks, NatOutgoing, OpenStack, Tunnels, Wireguard};
 use tortie_rules::rule::{Rate, RateUnit};
 use tortie_rules::{
     Chain, Dataplane, Direction, EndpointMarks, Hook, HostDispatch, HostInterfaces, IpVersion,
@@ -343,8 +343,8 @@ fn config(value: &Value) -> Config {
     let bits = |key: &str| u32::try_from(value[key].as_u64().unwrap_or_default()).expect("a mark");
     let flag = |key: &str| value[key] == true;
     let allow = |key: &str| match text(&value[key]) {
-        "RETURN" => Allow::Return,
-        _ => Allow::Accept,
+        "RETURN" => AllowAction::Return,
+        _ => AllowAction::Accept,
     };
     let wireguard = |enabled: &str, name: &str, listening: &str| Wireguard {
         enabled: flag(enabled),
@@ -373,20 +373,19 @@ fn config(value: &Value) -> Config {
         filter_allow: allow("FilterAllowAction"),
         mangle_allow: allow("MangleAllowAction"),
         deny: match text(&value["FilterDenyAction"]) {
-            "REJECT" => Deny::Reject,
-            _ => Deny::Drop,
+            "REJECT" => DenyAction::Reject,
+            _ => DenyAction::Drop,
         },
         endpoint_to_host: match text(&value["EndpointToHostAction"]) {
-            "DROP" => EndpointToHost::Drop,
-            "REJECT" => EndpointToHost::Reject,
-            "ACCEPT" => EndpointToHost::Accept,
-            _ => EndpointToHost::Return,
+            "DROP" => EndpointToHostAction::Drop,
+            "ACCEPT" => EndpointToHostAction::Accept,
+            _ => EndpointToHostAction::Return,
         },
         failsafe_inbound: failsafe(&value["FailsafeInboundHostPorts"]),
         failsafe_outbound: failsafe(&value["FailsafeOutboundHostPorts"]),
         service_loop: match text(&value["ServiceLoopPrevention"]) {
-            "Drop" => Some(Deny::Drop),
-            "Reject" => Some(Deny::Reject),
+            "Drop" => Some(DenyAction::Drop),
+            "Reject" => Some(DenyAction::Reject),
             _ => None,
         },
         disable_conntrack_invalid: flag("DisableConntrackInvalid"),
@@ -450,12 +449,12 @@ fn config(value: &Value) -> Config {
 fn failsafe(value: &Value) -> Vec<FailsafePort> {
     let ports = list(value).iter().map(|entry| FailsafePort {
         protocol: match text(&entry["protocol"]) {
-            "tcp" => Protocol::Tcp,
-            "udp" => Protocol::Udp,
+            "tcp" => TransportProtocol::Tcp,
+            "udp" => TransportProtocol::Udp,
             other => panic!("an unknown protocol: {other}"),
         },
         port: port(&entry["port"]),
-        net: entry["net"]
+        network: entry["net"]
             .as_str()
             .map(|net| net.parse().expect("a network")),
     });
