@@ -161,7 +161,7 @@ impl<M: Mirrored> Mirror<M> {
     ) -> Result<Action, Failure> {
         let spec: Value = serde_json::from_str(spec).map_err(Failure::never)?;
         let wanted = wanted::resource(M::kind(), key, &spec)?;
-        tracing::info!(key = %key, "Create/Update {} in Calico datastore", M::kind());
+        tracing::info!(kind = %M::kind(), %key, "Writing what Kubernetes has to the datastore");
         let before = self.followed.moment();
         let written = self.write(wanted, digest, is_there).await;
         written.map_err(refusal::failure)?;
@@ -207,7 +207,7 @@ impl<M: Mirrored> Mirror<M> {
     }
 
     async fn remove(&self, key: &ObjectKey) -> Result<(), Failure> {
-        tracing::info!(key = %key, "Deleting {} from Calico datastore", M::kind());
+        tracing::info!(kind = %M::kind(), %key, "Deleting what Kubernetes has no longer");
         let at = store_key(M::kind(), key);
         match self.client.delete(&at, &Precondition::default()).await {
             Ok(_) | Err(Error::NotFound(_)) => Ok(()),

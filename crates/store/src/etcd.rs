@@ -17,6 +17,7 @@
 mod client;
 mod combine;
 mod config;
+mod found;
 mod housekeeping;
 mod messages;
 mod parts;
@@ -37,13 +38,14 @@ use tortie_api::{Kind, Resource};
 use self::client::Client;
 use self::combine::Combiner;
 pub use self::config::{EtcdConfig, Pem};
+use self::found::{Found, list_of};
 use self::messages::{Compare, KeyValue, RangeRequest, RequestOp, TxnRequest};
 use self::paths::{Location, Range};
 use self::value::Stored;
 use crate::default_profile;
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
-use crate::store::{Invalid, List, Precondition, Store, Watch, Write, expected_revision};
+use crate::store::{List, Precondition, Store, Watch, Write, expected_revision};
 
 /// How long etcd may take to answer for the first time.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
@@ -64,12 +66,6 @@ const MAX_ATTEMPTS: usize = 10;
 pub struct EtcdStore {
     client: Arc<Client>,
     combiner: Arc<Combiner>,
-}
-
-/// What was found in etcd under one key.
-struct Found {
-    kv: KeyValue,
-    location: Location,
 }
 
 // === impl EtcdStore ===
@@ -398,68 +394,6 @@ impl Store for EtcdStore {
         let after = from.0.parse().map_err(|_| Error::Gone(from.0.clone()))?;
         watch::start(Arc::clone(&self.client), query.clone(), after).await
     }
-}
-
-// === impl Found ===
-
-impl Found {
-    /// None if the key is not that of an object.
-    fn new(kv: KeyValue) -> Option<Self> {
-        let location = Location::parse(kv.path()?)?;
-        Some(Self { kv, location })
-    }
-
-    fn stored(&self) -> Stored<'_> {
-        Stored {
-            location: &self.location,
-            value: &self.kv.value,
-            create_revision: self.kv.create_revision,
-            mod_revision: self.kv.mod_revision,
-        }
-    }
-
-    fn key(&self) -> Key {
-        self.stored().key()
-    }
-
-    fn decode(&self, key: &Key) -> Result<Resource> {
-        let unreadable = |reason| Error::Unreadable {
-            key: key.clone(),
-            reason,
-            revision: Revision(self.kv.mod_revision.to_string()),
-        };
-        self.stored().decode().map_err(unreadable)
-    }
-}
-
-/// What a query selects among what was found.
-fn list_of(found: &[Found], query: &Query, revision: i64) -> List {
-    let mut entries: Vec<_> = found
-        .iter()
-        .map(|found| (found.key(), found))
-        .filter(|(key, _)| query.selects(key))
-        .collect();
-    // Not etcd's order, where `/` comes after `-`. Of a policy under both its paths, that under
-    // the newer one stands.
-    entries.sort_by_cached_key(|(key, found)| (key.clone(), found.location.key() != *key));
-    entries.dedup_by(|(later, _), (earlier, _)| later == earlier);
-    let revision = Revision(revision.to_string());
-    let mut list = List {
-        items: Vec::new(),
-        invalid: Vec::new(),
-        revision,
-    };
-    for (key, found) in entries {
-        match found.stored().decode() {
-            Ok(resource) => list.items.push(resource),
-            Err(reason) => {
-                let value = found.stored().value;
-                list.invalid.push(Invalid::of_bytes(key, reason, value));
-            }
-        }
-    }
-    default_profile::add_to(&mut list.items, query);
-    list
 }
 
 /// Reads any key and value as [`EtcdStore`] does; for tests with arbitrary bytes.

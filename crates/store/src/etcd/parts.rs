@@ -3,9 +3,10 @@
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
 
+use super::found::{Found, list_of};
 use super::messages::RangeRequest;
 use super::paths::Range;
-use super::{EtcdStore, Found, PAGE, is_compacted, is_too_large, list_of};
+use super::{EtcdStore, PAGE, is_compacted, is_too_large};
 use crate::default_profile;
 use crate::error::{Error, Result};
 use crate::key::{Key, Query};

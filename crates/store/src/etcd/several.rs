@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::found::Found;
 use super::messages::{KeyValue, RangeRequest, Request, RequestOp, TxnRequest, TxnResponse};
-use super::{EtcdStore, Found, MAX_TXN_OPS, paths};
+use super::{EtcdStore, MAX_TXN_OPS, paths};
 use crate::default_profile;
 use crate::error::{Error, Result};
 use crate::key::{Key, Revision};

@@ -12,9 +12,10 @@ use futures::StreamExt;
 use tonic::{Status, Streaming};
 
 use super::client::{self, Client};
+use super::found::Found;
+use super::is_compacted;
 use super::messages::{EventType, RangeRequest, WatchCreateRequest, WatchEvent, WatchResponse};
 use super::paths::{self, Location, Range};
-use super::{Found, is_compacted};
 use crate::error::{Error, Result};
 use crate::key::{Query, Revision};
 use crate::store::{Change, Event, Invalid, Watch};

@@ -3,7 +3,8 @@
 use crate::tree::{Package, Tree, Violation};
 
 /// Crates of one layer of which the first builds on the second.
-const WITHIN_A_LAYER: [(&str, &str); 4] = [
+const WITHIN_A_LAYER: [(&str, &str); 5] = [
+    ("convert", "engine"),
     ("engine", "config"),
     ("rules", "config"),
     ("rules", "engine"),
