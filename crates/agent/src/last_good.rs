@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     fn said(parameters: &[(&str, &str)]) -> DatastoreConfig {
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).into());
         DatastoreConfig {
             global: parameters.iter().map(owned).collect(),
             ..DatastoreConfig::default()

@@ -20,7 +20,7 @@
 //! );
 //! ```
 //!
-//! The way of a value: [`Sources`] hold texts by name; [`parameters`] knows each name, which texts it takes and what it
+//! The way of a value: [`Sources`] hold texts, or fields of resources, by name; [`parameters`] knows each name, what it takes and what it
 //! defaults to; [`resolve`] takes the first source that has a good value; [`Config`] has what the agent acts on, as types;
 //! [`explain`] tells it to people.
 //!
@@ -54,6 +54,9 @@ pub use settings::{
     IpSetConfig, MetadataConfig, MetricsConfig, NatConfig, PacketLogConfig, PolicyConfig,
     ReportingConfig, RouteConfig, TableConfig,
 };
-pub use source::{DatastoreConfig, FileError, Origin, Sources, from_environment, from_file};
+pub use source::{
+    DatastoreConfig, FileError, Given, Origin, Sources, from_cluster_information, from_environment,
+    from_felix_configuration, from_file,
+};
 pub use table::{parameter, parameters};
 pub use value::{FailsafePort, Pattern, PortRange, TableRange, TransportProtocol, Value};

@@ -2,7 +2,7 @@
 //! cannot work, the bounds in the table are narrower.
 
 mod list;
-mod number;
+pub(super) mod number;
 
 use std::net::IpAddr;
 
@@ -43,7 +43,10 @@ impl Kind {
                 .map(Value::Int),
             Self::Seconds => number::duration(text, 1.0).map(Value::Duration),
             Self::Millis => number::duration(text, 1e-3).map(Value::Duration),
-            Self::Mask => number::mask(text).map(|mask| Value::Int(mask.into())),
+            Self::Mask => {
+                let mask = number::unsigned(text).and_then(number::mask);
+                mask.map(|mask| Value::Int(mask.into()))
+            }
             Self::OneOf(options) => options
                 .iter()
                 .find(|option| option.eq_ignore_ascii_case(text))

@@ -1,13 +1,14 @@
 //! From what the sources say to what holds.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap},
     fmt,
 };
 
 use super::parameter::{Kind, Parameter};
 use super::settings::Config;
-use super::source::{Origin, Sources};
+use super::source::{Given, Origin, Sources};
 use super::table::{parameter, parameters};
 use super::value::{FromValue, Value};
 
@@ -96,14 +97,15 @@ pub(super) fn settings(
     problems: &mut Vec<Problem>,
 ) -> Vec<Setting> {
     let mut found: HashMap<&'static str, Setting> = HashMap::new();
-    for (origin, texts) in sources.by_precedence() {
-        let texts = texts.iter().filter(|(name, _)| is_wanted(name));
-        for (parameter, text) in known(origin, texts, problems) {
-            match read(parameter, text, origin) {
+    for (origin, given) in sources.by_precedence() {
+        let given = given.into_iter().filter(|(name, _)| is_wanted(name));
+        for (parameter, given) in known(origin, given, problems) {
+            let text = given.text();
+            match read(parameter, &given, &text, origin) {
                 Ok(value) => {
                     found.entry(parameter.name).or_insert_with(|| Setting {
                         parameter,
-                        text: text.to_owned(),
+                        text: text.into_owned(),
                         value,
                         origin,
                     });
@@ -122,42 +124,47 @@ pub(super) fn settings(
         .collect()
 }
 
-/// The texts of one source by parameter, without those that are empty.
+/// What one source gives by parameter, without what is empty.
 fn known<'a>(
     origin: Origin,
-    texts: impl Iterator<Item = (&'a String, &'a String)>,
+    given: impl Iterator<Item = (&'a str, Cow<'a, Given>)>,
     problems: &mut Vec<Problem>,
-) -> Vec<(&'static Parameter, &'a str)> {
-    let mut known: BTreeMap<&'static str, (&'static Parameter, &'a str)> = BTreeMap::new();
-    for (name, text) in texts.filter(|(_, text)| !text.is_empty()) {
-        let mut complain = |name: &str, value: &str, reason| {
+) -> Vec<(&'static Parameter, Cow<'a, Given>)> {
+    let mut known: BTreeMap<&'static str, (&'static Parameter, Cow<'a, Given>)> = BTreeMap::new();
+    for (name, given) in given.filter(|(_, given)| !given.text().is_empty()) {
+        let mut complain = |name: &str, value: &Given, reason| {
             problems.push(Problem {
                 parameter: name.to_owned(),
-                value: value.to_owned(),
+                value: value.text().into_owned(),
                 origin,
                 reason,
                 fatal: false,
             });
         };
         let Some(parameter) = parameter(name) else {
-            complain(name, text, Reason::Unknown);
+            complain(name, &given, Reason::Unknown);
             continue;
         };
         // The name as the table spells it wins; of others, the first.
         match known.get(parameter.name) {
-            Some(_) if name != parameter.name => complain(name, text, Reason::Repeated),
+            Some(_) if name != parameter.name => complain(name, &given, Reason::Repeated),
             earlier => {
                 if let Some((_, earlier)) = earlier {
                     complain(parameter.name, earlier, Reason::Repeated);
                 }
-                known.insert(parameter.name, (parameter, text));
+                known.insert(parameter.name, (parameter, given));
             }
         }
     }
     known.into_values().collect()
 }
 
-fn read(parameter: &'static Parameter, text: &str, origin: Origin) -> Result<Value, Problem> {
+fn read(
+    parameter: &'static Parameter,
+    given: &Given,
+    text: &str,
+    origin: Origin,
+) -> Result<Value, Problem> {
     let is_none = text.eq_ignore_ascii_case(NONE);
     let result = if parameter.local_only && !origin.is_local() {
         Err((Reason::LocalOnly, false))
@@ -166,7 +173,7 @@ fn read(parameter: &'static Parameter, text: &str, origin: Origin) -> Result<Val
     } else if is_none {
         Ok(Value::Unset)
     } else {
-        parameter.kind.parse(text).map_err(|_| {
+        given.value(parameter.kind).map_err(|_| {
             let expected = parameter.kind.expected();
             (Reason::Invalid { expected }, parameter.fatal)
         })

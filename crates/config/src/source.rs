@@ -1,16 +1,21 @@
 //! Where values come from.
 
+mod felix_configuration;
+mod field;
 mod file;
+mod given;
 
-use std::{collections::BTreeMap, ffi::OsString, fmt};
+use std::{borrow::Cow, collections::BTreeMap, ffi::OsString, fmt};
 
+pub use felix_configuration::{from_cluster_information, from_felix_configuration};
 pub use file::{FileError, from_file};
+pub use given::Given;
 use serde::Serialize;
 
 /// What names of variables in the environment start with, in any case.
 const PREFIX: &str = "felix_";
 
-/// Texts of parameters by name, for each source. Names may be in any case.
+/// What each source gives for parameters, by name. Names may be in any case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
     /// Variables of the environment, without their prefix.
@@ -28,13 +33,13 @@ pub struct Sources {
 #[serde(rename_all = "camelCase")]
 pub struct DatastoreConfig {
     /// For all nodes.
-    pub global: BTreeMap<String, String>,
+    pub global: BTreeMap<String, Given>,
     /// For nodes that a selector selects.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub selected: BTreeMap<String, String>,
+    pub selected: BTreeMap<String, Given>,
     /// For this node.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub node: BTreeMap<String, String>,
+    pub node: BTreeMap<String, Given>,
 }
 
 /// Where a value came from, from the source that wins to the one that loses.
@@ -54,19 +59,36 @@ pub enum Origin {
     Default,
 }
 
+/// What a source gives, by the name of the parameter.
+type ByName<'a> = Vec<(&'a str, Cow<'a, Given>)>;
+
 // === impl Sources ===
 
 impl Sources {
     /// All sources, from the one that wins to the one that loses.
-    pub(super) fn by_precedence(&self) -> [(Origin, &BTreeMap<String, String>); 5] {
+    pub(super) fn by_precedence(&self) -> [(Origin, ByName<'_>); 5] {
         [
-            (Origin::Environment, &self.environment),
-            (Origin::File, &self.file),
-            (Origin::Node, &self.datastore.node),
-            (Origin::Selected, &self.datastore.selected),
-            (Origin::Global, &self.datastore.global),
+            (Origin::Environment, texts(&self.environment)),
+            (Origin::File, texts(&self.file)),
+            (Origin::Node, fields(&self.datastore.node)),
+            (Origin::Selected, fields(&self.datastore.selected)),
+            (Origin::Global, fields(&self.datastore.global)),
         ]
     }
+}
+
+fn texts(source: &BTreeMap<String, String>) -> ByName<'_> {
+    let texts = source.iter();
+    texts
+        .map(|(name, text)| (&**name, Cow::Owned(Given::Text(text.clone()))))
+        .collect()
+}
+
+fn fields(source: &BTreeMap<String, Given>) -> ByName<'_> {
+    let given = source.iter();
+    given
+        .map(|(name, given)| (&**name, Cow::Borrowed(given)))
+        .collect()
 }
 
 // === impl DatastoreConfig ===
@@ -74,8 +96,8 @@ impl Sources {
 impl DatastoreConfig {
     /// Removes a parameter, whose name may be in any case.
     pub fn forget(&mut self, parameter: &str) {
-        for texts in [&mut self.node, &mut self.selected, &mut self.global] {
-            texts.retain(|name, _| !name.eq_ignore_ascii_case(parameter));
+        for parameters in [&mut self.node, &mut self.selected, &mut self.global] {
+            parameters.retain(|name, _| !name.eq_ignore_ascii_case(parameter));
         }
     }
 }

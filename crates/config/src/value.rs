@@ -127,6 +127,17 @@ impl Eq for Pattern {}
 
 // === impl TransportProtocol ===
 
+impl TransportProtocol {
+    /// The protocol of this name, in any case.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "tcp" => Some(Self::Tcp),
+            "udp" => Some(Self::Udp),
+            _ => None,
+        }
+    }
+}
+
 impl From<TransportProtocol> for Protocol {
     fn from(protocol: TransportProtocol) -> Self {
         match protocol {

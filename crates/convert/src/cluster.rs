@@ -1,7 +1,5 @@
 //! What concerns the cluster as a whole: its identity, its BGP configuration and peers, and machines on the move.
 
-use std::collections::BTreeMap;
-
 use tortie_api::bgp_configuration::{BgpConfigurationSpec, ServiceIpBlock};
 use tortie_api::bgp_peer::BgpPeerSpec;
 use tortie_api::cluster_information::ClusterInformationSpec;
@@ -9,6 +7,7 @@ use tortie_api::live_migration::{
     LiveMigrationSource, LiveMigrationTarget, WorkloadEndpointIdentifier,
 };
 use tortie_api::{LiveMigration as ApiLiveMigration, Path, Problems};
+use tortie_config::from_cluster_information;
 
 use super::read;
 use tortie_engine::input::{
@@ -18,19 +17,8 @@ use tortie_engine::input::{
 
 /// Converts what is known of the cluster.
 pub(super) fn cluster(spec: &ClusterInformationSpec) -> Cluster {
-    let parameters = [
-        ("ClusterGUID", &spec.cluster_guid),
-        ("ClusterType", &spec.cluster_type),
-        ("CalicoVersion", &spec.calico_version),
-        ("Variant", &spec.variant),
-    ];
-    let parameters: BTreeMap<String, String> = parameters
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| (name.to_owned(), value.clone()))
-        .collect();
     Cluster {
-        parameters,
+        parameters: from_cluster_information(spec),
         datastore_ready: spec.datastore_ready,
     }
 }

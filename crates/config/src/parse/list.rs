@@ -116,11 +116,7 @@ fn failsafe_port(text: &str) -> Option<FailsafePort> {
         None => None,
     };
     Some(FailsafePort {
-        protocol: match protocol.to_ascii_lowercase().as_str() {
-            "tcp" => TransportProtocol::Tcp,
-            "udp" => TransportProtocol::Udp,
-            _ => return None,
-        },
+        protocol: TransportProtocol::from_name(protocol)?,
         network,
         port: port.parse().ok()?,
     })

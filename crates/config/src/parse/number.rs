@@ -20,13 +20,14 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 }
 
 /// A mask of 32 bits with enough of them set.
-pub(super) fn mask(text: &str) -> Option<u32> {
-    u32::try_from(unsigned(text)?)
+pub(crate) fn mask(number: u64) -> Option<u32> {
+    u32::try_from(number)
         .ok()
         .filter(|mask| mask.count_ones() >= MIN_MARK_BITS)
 }
 
-fn unsigned(text: &str) -> Option<u64> {
+/// A whole number that is not below zero, in the same forms.
+pub(super) fn unsigned(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
     let (radix, digits) = match lower.as_bytes() {
         [b'0', b'x', ..] => (16, &lower[2..]),
@@ -61,7 +62,12 @@ pub(super) fn duration(text: &str, unit: f64) -> Option<Duration> {
 
 /// A number, or two with `:` between them.
 pub(super) fn port_range(text: &str) -> Option<PortRange> {
-    match text.parse().ok()? {
+    range_of(&text.parse().ok()?)
+}
+
+/// The ports that these are, if they have numbers.
+pub(crate) fn range_of(ports: &Port) -> Option<PortRange> {
+    match *ports {
         Port::Range(first, last) => Some(PortRange { first, last }),
         Port::Named(_) => None,
     }

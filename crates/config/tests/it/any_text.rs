@@ -17,7 +17,7 @@ proptest! {
     #[test]
     fn any_value_is_read_or_refused(text in any_text()) {
         let global = parameters()
-            .map(|parameter| (parameter.name.to_owned(), text.clone()))
+            .map(|parameter| (parameter.name.to_owned(), text.clone().into()))
             .collect();
         let environment = [(text.clone(), text)].into();
         let datastore = DatastoreConfig { global, ..DatastoreConfig::default() };

@@ -1,7 +1,5 @@
 //! Which source wins, and what is refused.
 
-use std::collections::BTreeMap;
-
 use tortie_config::{
     ChainInsertMode, Config, Origin, Reason, Resolved, ServiceLoopPrevention, Sources, explain,
     parameters, resolve, without_effect,
@@ -15,21 +13,23 @@ const ORIGINS: [Origin; 5] = [
     Origin::Global,
 ];
 
-fn source(sources: &mut Sources, origin: Origin) -> &mut BTreeMap<String, String> {
-    match origin {
-        Origin::Environment => &mut sources.environment,
-        Origin::File => &mut sources.file,
-        Origin::Node => &mut sources.datastore.node,
-        Origin::Selected => &mut sources.datastore.selected,
-        Origin::Global => &mut sources.datastore.global,
+fn set(sources: &mut Sources, origin: Origin, name: &str, text: &str) {
+    let (name, datastore) = (name.to_owned(), &mut sources.datastore);
+    let parameters = match origin {
+        Origin::Environment => return drop(sources.environment.insert(name, text.to_owned())),
+        Origin::File => return drop(sources.file.insert(name, text.to_owned())),
+        Origin::Node => &mut datastore.node,
+        Origin::Selected => &mut datastore.selected,
+        Origin::Global => &mut datastore.global,
         Origin::Default => panic!("the default is not a source"),
-    }
+    };
+    parameters.insert(name, text.into());
 }
 
 fn with(values: &[(Origin, &str, &str)]) -> Resolved {
     let mut sources = Sources::default();
     for (origin, name, text) in values {
-        source(&mut sources, *origin).insert((*name).to_owned(), (*text).to_owned());
+        set(&mut sources, *origin, name, text);
     }
     resolve(&sources)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tortie_api::{Kind, Resource};
+use tortie_config::Given;
 
 use super::super::{endpoint_slice, service};
 use super::{Converter, convert, only_update, problems, resource, value_of, with_metadata};
@@ -72,9 +73,9 @@ fn fields_become_parameters_by_name() {
         ("RouteTableRanges", "1-2,5-9"),
         ("WireguardPersistentKeepAlive", "1.5"),
     ];
-    let expected: BTreeMap<String, String> = expected
+    let expected: BTreeMap<String, Given> = expected
         .into_iter()
-        .map(|(name, text)| (name.to_owned(), text.to_owned()))
+        .map(|(name, text)| (name.to_owned(), text.into()))
         .collect();
     for name in ["default", "node.n1"] {
         let configuration = configuration(&json!({"name": name}), &spec);

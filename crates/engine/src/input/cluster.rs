@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use tortie_api::ip_pool::IpPoolAllowedUse;
 use tortie_api::scalar::Protocol;
+use tortie_config::Given;
 
 use super::{Labels, WorkloadEndpointKey};
 use crate::is_default;
@@ -217,7 +218,7 @@ pub struct ServicePort {
     pub node_port: u16,
 }
 
-/// Parameters for nodes, as text by name.
+/// Parameters for nodes, by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Configuration {
@@ -228,7 +229,7 @@ pub struct Configuration {
     #[serde(skip_serializing_if = "is_default")]
     pub created: Option<i64>,
     /// The parameters that are set.
-    pub parameters: BTreeMap<String, String>,
+    pub parameters: BTreeMap<String, Given>,
 }
 
 /// The cluster as a whole.
@@ -236,7 +237,7 @@ pub struct Configuration {
 #[serde(default, rename_all = "camelCase")]
 pub struct Cluster {
     /// Parameters about the cluster: `ClusterGUID`, `ClusterType`, `CalicoVersion`, `Variant`.
-    pub parameters: BTreeMap<String, String>,
+    pub parameters: BTreeMap<String, Given>,
     /// Whether nodes may use the datastore; not while it is being migrated.
     #[serde(skip_serializing_if = "is_default")]
     pub datastore_ready: Option<bool>,

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use tortie_config::DatastoreConfig;
+use tortie_config::{DatastoreConfig, Given};
 use tortie_selector::Selector;
 
 use crate::config::{Config, Scope};
@@ -27,9 +27,9 @@ pub(super) struct Parameters {
     scope: Scope,
     /// The labels of nodes that are known.
     labels: BTreeMap<String, Labels>,
-    for_all: BTreeMap<String, String>,
+    for_all: BTreeMap<String, Given>,
     /// By the name of the node.
-    for_one: BTreeMap<String, BTreeMap<String, String>>,
+    for_one: BTreeMap<String, BTreeMap<String, Given>>,
     /// By name. Those whose selector cannot be read are not here.
     for_selected: BTreeMap<String, ForSelected>,
     cluster: Cluster,
@@ -42,7 +42,7 @@ pub(super) struct Parameters {
 struct ForSelected {
     nodes: Selector,
     created: Option<i64>,
-    parameters: BTreeMap<String, String>,
+    parameters: BTreeMap<String, Given>,
 }
 
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl Parameters {
 
     /// The parameters that select a node. Of several, the oldest alone count, then the first by name: a mix would be
     /// nobody's intent.
-    fn selected(&self, node: &str) -> Option<&BTreeMap<String, String>> {
+    fn selected(&self, node: &str) -> Option<&BTreeMap<String, Given>> {
         let labels = self.labels.get(node)?;
         self.for_selected
             .values()

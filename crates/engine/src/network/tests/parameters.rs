@@ -10,14 +10,14 @@ fn configuration(name: &str, selector: &str, value: &str) -> Update {
         Some(Configuration {
             node_selector: selector.to_owned(),
             created: None,
-            parameters: [("Key".to_owned(), value.to_owned())].into(),
+            parameters: [("Key".to_owned(), value.into())].into(),
         }),
     )
 }
 
 fn cluster(ready: Option<bool>) -> Update {
     Update::Cluster(Some(Cluster {
-        parameters: [("ClusterGUID".to_owned(), "g".to_owned())].into(),
+        parameters: [("ClusterGUID".to_owned(), "g".into())].into(),
         datastore_ready: ready,
     }))
 }
@@ -131,5 +131,5 @@ fn of_several_selected_parameters_the_oldest_count() {
             selected = update.selected.get("Key").cloned();
         }
     });
-    assert_eq!(selected.as_deref(), Some("old"));
+    assert_eq!(selected, Some("old".into()));
 }

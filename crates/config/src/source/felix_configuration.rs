@@ -1,30 +1,63 @@
-//! The parameters of the agent by the fields of the resource that set them.
+//! The parameters that resources of the datastore set.
+//!
+//! An annotation can set a parameter, too. It wins over the field and is not checked, which makes it the way around a
+//! field that is missing or too strict.
 
 use std::collections::BTreeMap;
 
+use tortie_api::FelixConfiguration;
+use tortie_api::cluster_information::ClusterInformationSpec;
 use tortie_api::felix_configuration::FelixConfigurationSpec;
 
-use super::value::{Field, milliseconds};
+use super::field::Field;
+use super::given::Given;
 
-/// Inserts the text of every field that is set, and fails to compile if a field of the spec is in no list.
+/// What annotations that set a parameter start with.
+const ANNOTATION: &str = "config.projectcalico.org/";
+
+/// Inserts what every field gives that is set, and fails to compile if a field of the spec is in no list.
 macro_rules! insert {
     (into $parameters:ident, of $spec:expr, but $($other:ident)*; $($field:ident => $name:literal)*) => {
         let FelixConfigurationSpec { $($other: _,)* $($field,)* } = $spec;
-        for (name, text) in [$(($name, $field.text())),*] {
-            if let Some(text) = text {
-                $parameters.insert(name.to_owned(), text);
+        for (name, given) in [$(($name, $field.given())),*] {
+            if let Some(given) = given {
+                $parameters.insert(name.to_owned(), given);
             }
         }
     };
 }
 
-/// All parameters that are set, as text by name.
-pub(super) fn parameters(spec: &FelixConfigurationSpec) -> BTreeMap<String, String> {
+/// The parameters that settings of nodes set, by name.
+pub fn from_felix_configuration(resource: &FelixConfiguration) -> BTreeMap<String, Given> {
+    let mut parameters = fields(&resource.spec);
+    for (key, value) in &resource.metadata.annotations {
+        if let Some(name) = key.strip_prefix(ANNOTATION) {
+            parameters.insert(name.to_owned(), Given::Text(value.clone()));
+        }
+    }
+    parameters
+}
+
+/// The parameters that tell of the cluster, by name.
+pub fn from_cluster_information(spec: &ClusterInformationSpec) -> BTreeMap<String, Given> {
+    let fields = [
+        ("ClusterGUID", &spec.cluster_guid),
+        ("ClusterType", &spec.cluster_type),
+        ("CalicoVersion", &spec.calico_version),
+        ("Variant", &spec.variant),
+    ];
+    let fields = fields.into_iter();
+    fields
+        .filter_map(|(name, field)| Some((name.to_owned(), field.given()?)))
+        .collect()
+}
+
+fn fields(spec: &FelixConfigurationSpec) -> BTreeMap<String, Given> {
     let mut parameters = BTreeMap::new();
     // In milliseconds, as opposed to all other times.
     if let Some(interval) = spec.iptables_lock_probe_interval {
         let name = "IptablesLockProbeIntervalMillis".to_owned();
-        parameters.insert(name, milliseconds(interval));
+        parameters.insert(name, Given::Millis(interval));
     }
     insert! {
         into parameters, of spec, but node_selector iptables_lock_probe_interval;
