@@ -1,12 +1,10 @@
 //! The kernel against the engine: random worlds are brought into a node of namespaces, and what becomes of real packets
-//! must be what the engine's verdict says, put together here and by the engine itself.
+//! must be what the engine's verdict for their whole way says.
 //!
 //! Only the local node enforces anything, so of a connection with somebody elsewhere its side alone counts. By design
 //! the kernel does some things that no verdict is about; they are part of what is expected, or are not tried:
 //! - A node always reaches its own pods.
 //! - What pods send to their node is treated as the world's configuration says once their own policy has let it out.
-//! - Policies of hosts that apply to forwarded packets, among them all that apply before connection tracking or before
-//!   NAT: see [`oracle`].
 //! - A host endpoint for all interfaces also concerns those of pods, but not before connection tracking.
 //! - Failsafe ports follow the world's configuration. What comes from such a port could be an answer, which policy before
 //!   connection tracking lets pass.
@@ -17,9 +15,9 @@
 //! `DIFFERENTIAL_PROBES` asks for so many packets in new worlds; `DIFFERENTIAL_SEED` for certain worlds.
 
 mod machine;
-mod oracle;
 mod packets;
 mod places;
+mod stages;
 mod trial;
 
 use std::env;
@@ -71,7 +69,7 @@ fn check(plane: Plane, fixed_seed: u64) {
     );
     assert_eq!(mismatches, 0, "see {:#?}", tally.reports);
     // Whether the random worlds are worth anything: everything that can decide must have decided both ways.
-    for stage in oracle::STAGES {
+    for stage in stages::STAGES {
         for is_allowed in [true, false] {
             let times = tally.decided.get(&(stage, is_allowed)).copied();
             assert!(times > Some(0), "{stage} {is_allowed}: {tally:#?}");

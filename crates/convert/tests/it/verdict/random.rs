@@ -161,13 +161,17 @@ fn felix_configuration() -> impl Strategy<Value = Object> {
     });
     let port = port.boxed();
     let list = || prop::option::of(vec(port.clone(), 0..3));
-    let parts = (some(&["default", "node.n1"]), list(), list());
-    parts.prop_map(|(name, inbound, outbound)| {
-        let spec = FelixConfigurationSpec {
-            failsafe_inbound_host_ports: inbound,
-            failsafe_outbound_host_ports: outbound,
-            ..FelixConfigurationSpec::default()
-        };
-        resource(FelixConfiguration::new("", &name, spec))
-    })
+    let action = some(&["", "Accept", "Return", "Drop"]);
+    let parts = (some(&["default", "node.n1"]), list(), list(), action);
+    parts.prop_map(
+        |(name, inbound, outbound, default_endpoint_to_host_action)| {
+            let spec = FelixConfigurationSpec {
+                failsafe_inbound_host_ports: inbound,
+                failsafe_outbound_host_ports: outbound,
+                default_endpoint_to_host_action,
+                ..FelixConfigurationSpec::default()
+            };
+            resource(FelixConfiguration::new("", &name, spec))
+        },
+    )
 }

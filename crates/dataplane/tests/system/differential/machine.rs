@@ -12,13 +12,15 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use tortie_config::Config;
 use tortie_dataplane::iptables::{Backend, IptablesDriver, Options, Variant};
 use tortie_dataplane::nftables::NftablesDriver;
 use tortie_dataplane::{Dataplane, Drift, Driver, LocalNetwork, RouteOptions};
 use tortie_engine::Message;
+use tortie_engine::message::Encapsulation;
 use tortie_kernel::link::Mac;
 use tortie_kernel::route::{Neighbour, Socket};
-use tortie_rules::{Config, Dataplane as Kind, IpVersion};
+use tortie_rules::{Config as RulesConfig, Dataplane as Kind, IpVersion};
 use tortie_testkit::net::{External, Namespace, Node, Pod, Prober, Site};
 
 use crate::differential::places::{HOST_ADDRESSES, NODE, UPLINK, all_interfaces, pod_addresses};
@@ -51,7 +53,7 @@ pub(crate) struct Machine {
     plane: Plane,
     dataplane: Dataplane,
     network: LocalNetwork,
-    config: Arc<Config>,
+    config: Arc<RulesConfig>,
     pub(crate) prober: Prober,
     pub(crate) host: Site,
     pub(crate) outside: Site,
@@ -67,6 +69,19 @@ impl Plane {
             Self::Iptables(Variant::Nft) => "iptables-nft",
             Self::Iptables(Variant::Legacy) => "iptables-legacy",
         }
+    }
+
+    fn kind(self) -> Kind {
+        match self {
+            Self::Nftables => Kind::Nftables,
+            Self::Iptables(_) => Kind::Iptables,
+        }
+    }
+
+    /// What follows for its rules, as an agent has it.
+    fn rules(self, config: &Config) -> Arc<RulesConfig> {
+        let rules = RulesConfig::new(config, self.kind(), Encapsulation::default());
+        Arc::new(rules.expect("enough marks"))
     }
 
     fn driver(self, ip_version: IpVersion) -> Box<dyn Driver> {
@@ -99,7 +114,7 @@ impl Plane {
 }
 
 impl Machine {
-    pub(crate) fn new(plane: Plane, config: &Arc<Config>) -> Self {
+    pub(crate) fn new(plane: Plane, config: &Config) -> Self {
         let mut node = Node::new().expect("a node");
         let mut pods = Vec::new();
         for (number, interface) in all_interfaces().enumerate() {
@@ -134,10 +149,8 @@ impl Machine {
                 .map(|version| (version, plane.driver(version)))
                 .into()
         };
-        let kind = match plane {
-            Plane::Nftables => Kind::Nftables,
-            Plane::Iptables(_) => Kind::Iptables,
-        };
+        let kind = plane.kind();
+        let config = plane.rules(config);
         let open = || {
             let options = RouteOptions {
                 protocol: 80,
@@ -147,7 +160,7 @@ impl Machine {
                 remove_foreign: true,
             };
             let network = LocalNetwork::open(options).expect("a socket");
-            (Dataplane::new(config, kind, drivers(), NODE), network)
+            (Dataplane::new(&config, kind, drivers(), NODE), network)
         };
         let (mut dataplane, mut network) = namespace.run(open).expect("the node's namespace");
         dataplane.set_interfaces(network.interfaces().expect("a listing"));
@@ -164,7 +177,7 @@ impl Machine {
             plane,
             dataplane,
             network,
-            config: Arc::clone(config),
+            config,
             prober,
             host,
             outside,
@@ -174,10 +187,11 @@ impl Machine {
     }
 
     /// Renders with other parameters from now on.
-    pub(crate) fn set_config(&mut self, config: &Arc<Config>) {
-        if self.config != *config {
-            self.config = Arc::clone(config);
-            self.dataplane.set_config(config);
+    pub(crate) fn set_config(&mut self, config: &Config) {
+        let config = self.plane.rules(config);
+        if self.config != config {
+            self.dataplane.set_config(&config);
+            self.config = config;
         }
     }
 

@@ -5,12 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use tortie_api::Resource;
-use tortie_api::felix_configuration::ProtoPort;
 use tortie_api::host_endpoint::HostEndpointSpec;
 use tortie_api::scalar::Protocol;
-use tortie_config::{EndpointToHostAction, FailsafePort, TransportProtocol};
+use tortie_config::{FailsafeConfig, FailsafePort};
 use tortie_engine::verdict::EndpointKey;
-use tortie_rules::Config;
 
 use crate::differential::evaluate::party::{host_key, nets, workload_key};
 use crate::differential::world::{Object, World};
@@ -57,8 +55,6 @@ pub(crate) struct Places {
     pub(crate) host: Vec<IpAddr>,
     pub(crate) outside: Vec<IpAddr>,
     pub(crate) host_endpoints: HostEndpoints,
-    /// What becomes of packets from pods to the node.
-    pub(crate) endpoint_to_host: EndpointToHostAction,
     /// The ports of the node and of others that stay open.
     failsafes: Vec<FailsafePort>,
 }
@@ -108,14 +104,6 @@ pub(crate) fn make_possible(world: &mut World) {
             }
             true
         }
-        Object::Resource(Resource::FelixConfiguration(felix)) => {
-            let spec = &mut felix.spec;
-            let actions = ["Accept", "Return", "Drop"];
-            let ports = spec.failsafe_inbound_host_ports.as_ref();
-            let number = ports.map_or(0, Vec::len) % actions.len();
-            actions[number].clone_into(&mut spec.default_endpoint_to_host_action);
-            true
-        }
         Object::Resource(Resource::GlobalNetworkPolicy(policy)) => {
             let spec = &mut policy.spec;
             if spec.do_not_track || spec.pre_dnat {
@@ -130,7 +118,7 @@ pub(crate) fn make_possible(world: &mut World) {
 }
 
 impl Places {
-    pub(crate) fn of(world: &World) -> Self {
+    pub(crate) fn of(world: &World, failsafe: &FailsafeConfig) -> Self {
         let mut pods = Vec::new();
         let mut taken: BTreeSet<IpAddr> = BTreeSet::new();
         for resource in world.resources() {
@@ -151,11 +139,9 @@ impl Places {
         let outside = fixed
             .chain(pod_addresses())
             .filter(|address| !taken.contains(address));
-        let config = config(world);
-        let inbound = config.failsafe_inbound.iter();
+        let failsafes = failsafe.inbound.iter().chain(&failsafe.outbound);
         Self {
-            failsafes: inbound.chain(&config.failsafe_outbound).copied().collect(),
-            endpoint_to_host: config.endpoint_to_host,
+            failsafes: failsafes.copied().collect(),
             pods,
             host: HOST_ADDRESSES.map(address).into(),
             outside: outside.collect(),
@@ -193,66 +179,10 @@ impl HostEndpoints {
         }
         found
     }
-
-    /// That which policy of an interface is of.
-    pub(crate) fn of_interface(&self, place: &Place) -> Option<&EndpointKey> {
-        match place {
-            Place::Outside => self.uplink.as_ref().or(self.any.as_ref()),
-            Place::Pod(_) => self.any.as_ref(),
-            Place::Host => None,
-        }
-    }
 }
 
 fn expects_us(spec: &HostEndpointSpec) -> bool {
     let expected = spec.expected_ips.iter();
     let mut expected = expected.map(|text| address(text));
     expected.any(|expected| HOST_ADDRESSES.map(address).contains(&expected))
-}
-
-/// What rendering depends on in a world: the failsafe ports of the node, and what it does with packets from its pods.
-pub(crate) fn config(world: &World) -> Config {
-    let of = |name: &str| {
-        world.resources().find_map(|resource| match resource {
-            Resource::FelixConfiguration(found) if found.metadata.name == name => Some(&found.spec),
-            _ => None,
-        })
-    };
-    let specs = [of(&format!("node.{NODE}")), of("default")];
-    let specs = specs.into_iter().flatten();
-    let inbound = specs
-        .clone()
-        .find_map(|spec| spec.failsafe_inbound_host_ports.as_ref());
-    let outbound = specs
-        .clone()
-        .find_map(|spec| spec.failsafe_outbound_host_ports.as_ref());
-    let mut actions = specs.map(|spec| &*spec.default_endpoint_to_host_action);
-    let mut config = Config {
-        endpoint_to_host: match actions.find(|action| !action.is_empty()) {
-            Some("Accept") => EndpointToHostAction::Accept,
-            Some("Return") => EndpointToHostAction::Return,
-            _ => EndpointToHostAction::Drop,
-        },
-        ..Config::default()
-    };
-    if let Some(ports) = inbound {
-        config.failsafe_inbound = ports.iter().map(failsafe).collect();
-    }
-    if let Some(ports) = outbound {
-        config.failsafe_outbound = ports.iter().map(failsafe).collect();
-    }
-    config
-}
-
-fn failsafe(port: &ProtoPort) -> FailsafePort {
-    let protocol = if port.protocol.eq_ignore_ascii_case("udp") {
-        TransportProtocol::Udp
-    } else {
-        TransportProtocol::Tcp
-    };
-    FailsafePort {
-        protocol,
-        port: port.port,
-        network: (!port.net.is_empty()).then(|| port.net.parse().expect("a network")),
-    }
 }

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::Rng;
 use proptest::strategy::{Strategy as _, ValueTree as _};
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{Config as RunConfig, RngAlgorithm, TestRng, TestRunner};
 use tortie_api::Kind;
-use tortie_engine::Scope;
-use tortie_engine::verdict::Outcome;
+use tortie_config::{Config, Sources, resolve};
+use tortie_engine::verdict::{Outcome, Verdict};
+use tortie_engine::{Message, Scope};
 use tortie_testkit::net::{Probe, Site};
 
 use crate::differential::machine::{Machine, Plane};
-use crate::differential::oracle::{Answer, Oracle};
 use crate::differential::packets::{self, Case, Vocabulary};
 use crate::differential::places::{self, Place, Places};
 use crate::differential::random;
+use crate::differential::stages::decided;
 use crate::differential::world::{Cluster, Key, World};
 
 /// So many packets are sent in each world.
@@ -58,7 +58,11 @@ pub(crate) struct Trial {
     plane: Plane,
     machine: Machine,
     local: Cluster,
-    oracle: Oracle,
+    /// An engine that knows all nodes, as it is asked for verdicts.
+    everywhere: Cluster,
+    /// What the configuration of the node follows from.
+    sources: Sources,
+    config: Config,
     vocabulary: Vocabulary,
     world: World,
     runner: TestRunner,
@@ -79,15 +83,17 @@ impl Trial {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-        let world = World::default();
+        let config = Config::default();
         Self {
             plane,
-            machine: Machine::new(plane, &Arc::new(places::config(&world))),
+            machine: Machine::new(plane, &config),
             local: Cluster::with_scope(Scope::ThisNode),
-            oracle: Oracle::new(),
+            everywhere: Cluster::new(),
+            sources: Sources::default(),
+            config,
             vocabulary: Vocabulary::default(),
-            world,
-            runner: TestRunner::new_with_rng(Config::default(), rng),
+            world: World::default(),
+            runner: TestRunner::new_with_rng(RunConfig::default(), rng),
             tally: Tally::default(),
         }
     }
@@ -107,7 +113,7 @@ impl Trial {
             self.note(&world, &Wrong::Refused, &error);
             return;
         }
-        let places = Places::of(&world);
+        let places = self.places(&world);
         let cases = packets::choose(&places, &self.vocabulary, PACKETS, self.runner.rng());
         let wrong = self.disagreements(&places, &cases);
         self.tally.probes += cases.len();
@@ -150,13 +156,19 @@ impl Trial {
     /// Brings a world into the engines and the kernel.
     fn enter(&mut self, world: &World) -> Result<(), String> {
         let seed = self.runner.rng().next_u64();
-        self.machine.set_config(&Arc::new(places::config(world)));
         let mut flushes = self.local.become_world(world, seed);
+        for message in flushes.iter().flatten() {
+            if let Message::ConfigUpdate(update) = message {
+                self.sources.datastore = update.clone();
+            }
+        }
+        self.config = resolve(&self.sources).config;
+        self.machine.set_config(&self.config);
         if matches!(self.plane, Plane::Iptables(_)) {
             // The programs take their time.
             flushes = vec![flushes.into_iter().flatten().collect()];
         }
-        self.oracle.become_world(world, seed);
+        self.everywhere.become_world(world, seed);
         self.world = world.clone();
         let mut result = Ok(());
         for messages in flushes {
@@ -166,30 +178,25 @@ impl Trial {
         result.and_then(|()| self.machine.route())
     }
 
+    fn places(&self, world: &World) -> Places {
+        Places::of(world, &self.config.failsafe)
+    }
+
+    fn verdict(&self, places: &Places, case: &Case) -> Verdict {
+        let mut judge = self.everywhere.engine.judge();
+        judge.pass(&case.flow(), &[case.hop(&places.host_endpoints)])
+    }
+
     /// The packets whose fate is not what the engine says. Each is sent again to be sure.
     fn disagreements(&mut self, places: &Places, cases: &[Case]) -> Vec<Case> {
-        let mut answers = self.oracle.answers(places);
-        let mut product = self.oracle.product();
+        let mut judge = self.everywhere.engine.judge();
         let mut expected = Vec::with_capacity(cases.len());
         for case in cases {
-            let answer = answers.answer(case);
-            let said = product.pass(&case.flow(), &[case.hop(&places.host_endpoints)]);
-            let is_allowed = said.verdict == Outcome::Allow;
-            assert_eq!(
-                is_allowed,
-                answer.is_allowed(),
-                "{case:#?}\nproduct: {said:#?}\n{}",
-                explain(&answer)
-            );
-            for (stage, side) in answer
-                .steps
-                .iter()
-                .filter(|(_, side)| side.endpoint.is_some())
-            {
-                let key = (*stage, side.verdict == Outcome::Allow);
+            let verdict = judge.pass(&case.flow(), &[case.hop(&places.host_endpoints)]);
+            for key in decided(case, &verdict) {
                 *self.tally.decided.entry(key).or_default() += 1;
             }
-            expected.push(answer.is_allowed());
+            expected.push(verdict.verdict == Outcome::Allow);
         }
         self.tally.allowed += expected.iter().filter(|is_allowed| **is_allowed).count();
         self.machine.prober.patience = PATIENCE;
@@ -271,7 +278,7 @@ impl Trial {
             Wrong::Refused => entered.is_err(),
             Wrong::Drifted => entered.is_ok() && !self.machine.compare().is_empty(),
             Wrong::Packet(case) => {
-                let places = Places::of(world);
+                let places = self.places(world);
                 let is_there = |place: &Place| match place {
                     Place::Pod(pod) => places.pods.iter().any(|(other, _)| other == pod),
                     Place::Host | Place::Outside => true,
@@ -292,13 +299,12 @@ impl Trial {
             Wrong::Refused => text.push_str("The kernel refused this world.\n"),
             Wrong::Drifted => text.push_str("The kernel does not have what it was told.\n"),
             Wrong::Packet(case) => {
-                let places = Places::of(world);
+                let places = self.places(world);
                 let arrived = self.send(std::slice::from_ref(case));
-                let answer = self.oracle.answers(&places).answer(case);
+                let verdict = self.verdict(&places, case);
                 let _ = write!(
                     text,
-                    "{case:#?}\narrived: {arrived:?}\n{}",
-                    explain(&answer)
+                    "{case:#?}\narrived: {arrived:?}\nverdict: {verdict:#?}\n"
                 );
             }
         }
@@ -306,16 +312,4 @@ impl Trial {
         let _ = write!(text, "{details}\n=== World\n{world}\n{listing}");
         text
     }
-}
-
-fn explain(answer: &Answer) -> String {
-    let mut text = format!("allowed: {}\n", answer.is_allowed());
-    for (stage, side) in &answer.steps {
-        let _ = writeln!(text, "{stage}: {:?}: {}", side.verdict, side.by);
-        for step in &side.trace {
-            let step = serde_json::to_string(step).unwrap_or_default();
-            let _ = writeln!(text, "  {step}");
-        }
-    }
-    text
 }
