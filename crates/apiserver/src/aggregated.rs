@@ -16,8 +16,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tortie_client::Client;
 use tortie_serve::{Certificate, Clients, Limits};
-use tortie_store::Client;
 
 use self::access::DelegatedAccess;
 use self::configuration::Configuration;

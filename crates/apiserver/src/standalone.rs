@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net};
-use tortie_store::Client;
+use tortie_client::Client;
 use tortie_store::embedded::EmbeddedStore;
 
 use crate::access::Roles;

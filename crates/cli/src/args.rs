@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use tortie_store::connect::DatastoreType;
+use tortie_client::connect::DatastoreType;
 
 use crate::completion::{kinds, names};
 
@@ -96,13 +96,13 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "TYPE", value_parser = datastore_type())]
     pub(crate) datastore: Option<DatastoreType>,
     /// Folder of the embedded datastore.
-    #[arg(long, global = true, env = tortie_store::connect::DATA_FOLDER_VARIABLE, value_name = "FOLDER")]
+    #[arg(long, global = true, env = tortie_client::connect::DATA_FOLDER_VARIABLE, value_name = "FOLDER")]
     pub(crate) data_dir: Option<PathBuf>,
     /// File of the embedded datastore [default: tortie.redb in that folder].
-    #[arg(long, global = true, env = tortie_store::connect::DATA_FILE_VARIABLE, value_name = "FILE")]
+    #[arg(long, global = true, env = tortie_client::connect::DATA_FILE_VARIABLE, value_name = "FILE")]
     pub(crate) data_file: Option<PathBuf>,
     /// Configuration file in the form that calicoctl reads.
-    #[arg(short, long, global = true, value_name = "FILE", default_value = tortie_store::connect::DEFAULT_FILE)]
+    #[arg(short, long, global = true, value_name = "FILE", default_value = tortie_client::connect::DEFAULT_FILE)]
     pub(crate) config: PathBuf,
     /// Context of the kubeconfig to use.
     #[arg(long, global = true, value_name = "NAME")]

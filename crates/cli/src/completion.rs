@@ -7,8 +7,8 @@ use clap::Parser as _;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
 use tortie_api::Kind;
+use tortie_client::connect::{DatastoreType, environment};
 use tortie_store::Query;
-use tortie_store::connect::{DatastoreType, environment};
 
 use crate::args::{self, Cli, Global};
 use crate::config::{find_target, open_target};

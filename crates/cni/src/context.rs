@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use tortie_api::names::DEFAULT_VETH_PREFIX;
-use tortie_store::connect::{Source, interface_prefix};
+use tortie_client::connect::{Source, interface_prefix};
 
 use crate::config::{self, NetworkConfig};
 use crate::datastore::Datastore;

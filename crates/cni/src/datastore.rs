@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use tortie_store::connect::{self, DatastoreType, Settings, Source, Target};
-use tortie_store::{Client, Key, Kind, Resource, Store};
+use tortie_client::Client;
+use tortie_client::connect::{self, DatastoreType, Settings, Source, Target};
+use tortie_store::{Key, Kind, Resource, Store};
 
 use crate::config::NetworkConfig;
 use crate::error::{Code, Error, Result};

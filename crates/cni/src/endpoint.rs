@@ -3,9 +3,8 @@
 use k8s_openapi::api::core::v1::Pod;
 use tortie_api::workload_endpoint::WorkloadEndpointSpec;
 use tortie_api::{WorkloadEndpoint, k8s};
-use tortie_store::{
-    Client, Error as StoreError, Key, Kind, Precondition, Resource, Revision, retry_conflicts,
-};
+use tortie_client::{Client, retry_conflicts};
+use tortie_store::{Error as StoreError, Key, Kind, Precondition, Resource, Revision};
 
 use crate::cluster;
 use crate::datastore::Datastore;

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tortie_client::connect::{Source, environment};
 use tortie_error::Causes;
-use tortie_store::connect::{Source, environment};
 use tracing::Instrument as _;
 
 use crate::config::{NetworkConfig, written_version_of};

@@ -3,7 +3,8 @@
 use tortie_api::Profile;
 use tortie_api::profile::ProfileSpec;
 use tortie_api::rule::{Action, EntityRule, Rule};
-use tortie_store::{Client, Error as StoreError, Key, Kind};
+use tortie_client::Client;
+use tortie_store::{Error as StoreError, Key, Kind};
 
 use crate::error::{Code, Error, Result};
 

@@ -20,9 +20,10 @@ use kube::Api;
 use kube::api::ListParams;
 use tortie_api::ClusterInformation;
 use tortie_api::node::NodeBgpSpec;
+use tortie_client::Client;
 use tortie_error::Causes;
 use tortie_ipam::{AssignIp, Ipam, attribute};
-use tortie_store::{Client, Error as StoreError, Key, Kind, Resource};
+use tortie_store::{Error as StoreError, Key, Kind, Resource};
 
 use crate::datastore::Datastore;
 use crate::error::{Code, Error, Result};

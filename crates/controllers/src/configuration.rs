@@ -7,9 +7,10 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tortie_api::KubeControllersConfiguration;
+use tortie_client::Client;
+use tortie_client::connect::DatastoreType;
 use tortie_error::Causes;
-use tortie_store::connect::DatastoreType;
-use tortie_store::{Client, Error, Key, Kind, Query, Resource};
+use tortie_store::{Error, Key, Kind, Query, Resource};
 use tortie_sync::{Batch, Followers, Pace, State, Topic};
 
 use crate::settings::{RESOURCE_NAME, Refused, Settings, default_spec, resolve};

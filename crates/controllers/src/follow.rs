@@ -13,8 +13,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
+use tortie_client::Client;
 use tortie_operator::{Manager, ObjectKey};
-use tortie_store::{Client, Key, Query, Resource};
+use tortie_store::{Key, Query, Resource};
 use tortie_sync::{Change as Stored, Keeper, Name, Pace, State, Status, StoreSource};
 
 use crate::digest::Digest;

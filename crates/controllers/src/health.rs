@@ -9,7 +9,7 @@ pub(crate) use status::Status;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use tortie_store::Client;
+use tortie_client::Client;
 
 /// Whether the process has done what it does once at its start.
 pub(crate) const STARTUP: &str = "Startup";

@@ -23,8 +23,9 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tortie_api::k8s::{Converted, NamespacedName, View};
+use tortie_client::{Client, identify};
 use tortie_operator::{Action, Cache, Controller, Failure, Manager, ObjectKey, Reconciler};
-use tortie_store::{Client, Error, Key, Kind, Precondition, Query, Resource, identify};
+use tortie_store::{Error, Key, Kind, Precondition, Query, Resource};
 
 use crate::digest::Digest;
 use crate::follow::{Change, Followed, Follower, Keys, object_key, store_key};

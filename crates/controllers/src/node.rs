@@ -11,8 +11,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tortie_api::Node;
+use tortie_client::Client;
 use tortie_operator::{Manager, ObjectKey};
-use tortie_store::{Client, Kind, Query, Resource};
+use tortie_store::{Kind, Query, Resource};
 
 use self::packed::PackedNode;
 use crate::follow::{Change, Followed, Follower, Keys};

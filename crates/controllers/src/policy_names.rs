@@ -10,9 +10,9 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::Api;
 use tokio::time::sleep;
 use tortie_api::crd::Group;
+use tortie_client::connect::Backend;
 use tortie_error::Causes;
 use tortie_operator::BoxError;
-use tortie_store::connect::Backend;
 
 use crate::process::own_namespace;
 

@@ -13,10 +13,10 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
+use tortie_client::Client;
+use tortie_client::connect::Backend;
 use tortie_error::Causes;
 use tortie_operator::{LeaderElection, Manager};
-use tortie_store::Client;
-use tortie_store::connect::Backend;
 
 use crate::configuration::Configuration;
 use crate::health::{self, Status};

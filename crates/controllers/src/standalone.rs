@@ -9,8 +9,8 @@ use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::Pod;
 use tortie_api::k8s;
+use tortie_client::Client;
 use tortie_operator::Manager;
-use tortie_store::Client;
 
 /// What names of pods' interfaces start with.
 const VETH_PREFIX: &str = "cali";

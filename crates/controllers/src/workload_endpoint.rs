@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use tortie_api::WorkloadEndpoint;
 use tortie_api::names::EndpointIds;
+use tortie_client::Client;
 use tortie_operator::{Action, Cache, Controller, Failure, Manager, ObjectKey, Reconciler};
-use tortie_store::{Client, Error, Kind, Query, Resource};
+use tortie_store::{Error, Kind, Query, Resource};
 
 use crate::digest::Digest;
 use crate::follow::{Change, Followed, Follower, Keys, store_key};

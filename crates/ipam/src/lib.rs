@@ -18,7 +18,6 @@
 
 pub mod block;
 pub mod config;
-mod deletion;
 mod error;
 mod go_rand;
 pub mod handle;
@@ -30,7 +29,6 @@ mod request;
 pub mod reservations;
 pub mod walk;
 
-pub use deletion::delete;
 pub use error::{Error, Mismatch, Result};
 pub use ipam::{
     AddressOwners, BlockUtilization, Clock, Ipam, MAX_AGE, PoolUtilization, Removed, SplitPool,

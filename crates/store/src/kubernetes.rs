@@ -193,6 +193,10 @@ impl Store for KubernetesStore {
         self.update_stored(resource, write::Part::Status).await
     }
 
+    fn check_deletable(&self, key: &Key) -> Result<()> {
+        self.writable("delete", key).map(drop)
+    }
+
     async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
         self.delete_stored(key, precondition).await
     }

@@ -1,7 +1,7 @@
-//! Datastores: one trait, three drivers, and the client that applies Calico's rules on top.
+//! Datastores: one trait and three drivers.
 //!
 //! A driver keeps [`Resource`]s under [`Key`]s and gives each write a [`Revision`]. It knows nothing of defaults or
-//! validation; those are the client's.
+//! validation; those are the business of `tortie_client`.
 //!
 //! # Invariants
 //! - Every write is a compare-and-swap or a create: a lost race is [`Error::Conflict`] or [`Error::AlreadyExists`],
@@ -10,8 +10,6 @@
 //! - An object that cannot be read is reported beside the others, never instead of them.
 
 mod cause;
-mod client;
-pub mod connect;
 pub mod contract;
 mod default_profile;
 pub mod embedded;
@@ -25,7 +23,6 @@ pub mod shared;
 pub mod socket;
 mod store;
 
-pub use client::{Applied, Client, Modifiable, Planned, identify, retry_conflicts};
 pub use error::{Error, Result};
 pub use key::{Key, Query, Revision};
 pub use store::{

@@ -108,6 +108,13 @@ pub trait Store: Send + Sync {
         self.update(resource).await
     }
 
+    /// Fails as a deletion does where the datastore leaves objects like this one to others, so that nobody begins with what
+    /// goes with it.
+    fn check_deletable(&self, key: &Key) -> Result<()> {
+        let _ = key;
+        Ok(())
+    }
+
     /// Removes an object and returns what it was; [`Error::Conflict`] if the precondition does not hold.
     async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource>;
 

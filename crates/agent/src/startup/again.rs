@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use ipnet::IpNet;
 use tortie_api::Node;
 use tortie_api::node::NodeSpec;
-use tortie_store::Client;
+use tortie_client::Client;
 
 use crate::startup::autodetect::Interface;
 use crate::startup::configurations::make_own_configuration;

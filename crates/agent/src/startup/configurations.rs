@@ -5,7 +5,8 @@ use tortie_api::felix_configuration::FelixConfigurationSpec;
 use tortie_api::ipam_configuration::IpamConfigurationSpec;
 use tortie_api::scalar::GoDuration;
 use tortie_api::{BgpConfiguration, FelixConfiguration, IpamConfiguration, Resource};
-use tortie_store::{self as store, Client, Key};
+use tortie_client::Client;
+use tortie_store::{self as store, Key};
 
 use crate::startup::register::Error;
 

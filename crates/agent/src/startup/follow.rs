@@ -11,9 +11,10 @@ use tokio::time::Instant;
 use tortie_api::node::NodeSpec;
 use tortie_api::{Node, Resource};
 use tortie_backoff::Backoff;
+use tortie_client::Client;
 use tortie_error::Causes;
 use tortie_ipam::Ipam;
-use tortie_store::{self as store, Client, Key, Kind, Query};
+use tortie_store::{self as store, Key, Kind, Query};
 use tortie_sync::{Followers, Pace, Topic};
 
 use crate::startup::tunnel::{self, Outcome};

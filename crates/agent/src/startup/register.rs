@@ -8,8 +8,9 @@ use ipnet::IpNet;
 use tortie_api::net::{Cidr, parse_cidr_or_ip};
 use tortie_api::node::{NodeBgpSpec, NodeInterface, NodeSpec, OrchRef};
 use tortie_api::{Kind, Node, Resource};
+use tortie_client::Client;
 use tortie_error::Causes;
-use tortie_store::{self as store, Client, Key, Query};
+use tortie_store::{self as store, Key, Query};
 
 use crate::startup::autodetect::{self, Interface, Method, Version};
 use crate::startup::configurations::make_configurations;

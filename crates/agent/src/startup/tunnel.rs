@@ -6,9 +6,10 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use tortie_api::ip_pool::{IpipMode, VxlanMode};
 use tortie_api::{IpPool, Kind, Node, Resource};
+use tortie_client::Client;
 use tortie_ipam::pools::Pool;
 use tortie_ipam::{AssignIp, AutoAssign, Ipam, Use, attribute};
-use tortie_store::{self as store, Client, Key, Query};
+use tortie_store::{self as store, Key, Query};
 
 use crate::startup::autodetect::Version;
 

@@ -19,9 +19,10 @@ use tortie_api::felix_configuration::FelixConfigurationSpec;
 use tortie_api::ip_pool::{IpPoolSpec, VxlanMode};
 use tortie_api::node::NodeSpec;
 use tortie_api::{ClusterInformation, IpPool, Kind, Node, Resource};
+use tortie_client::Client;
 use tortie_ipam::Ipam;
 use tortie_store::embedded::EmbeddedStore;
-use tortie_store::{Client, Key, Precondition, Query};
+use tortie_store::{Key, Precondition, Query};
 
 struct Setting {
     client: Client,

@@ -259,7 +259,7 @@ mod tests {
         CalicoStorage, DefinitionStorage, DocumentStorage, RoleStorage, ServiceStorage,
         StandaloneStorage,
     };
-    use tortie_store::Client as StoreClient;
+    use tortie_client::Client as StoreClient;
     use tortie_store::embedded::EmbeddedStore;
 
     async fn read(items: &[Value], view: View) -> (bool, Value) {

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tortie_store::retry_conflicts;
+use tortie_client::retry_conflicts;
 
 use super::lifecycle::{self, Identity};
 use super::{Guard, Service, limits, manager};

@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use serde_json::Value;
 use tortie_api::{Kind, Resource};
+use tortie_client::Client;
 use tortie_store::embedded::{Most, Snapshot, Stored};
-use tortie_store::{Client, Key, Precondition, Query, Revision};
+use tortie_store::{Key, Precondition, Query, Revision};
 use tortie_sync::watch_resumed;
 
 use self::numbers::Shapes;
@@ -186,7 +187,7 @@ impl Storage for CalicoStorage {
         let deleted = if mode.is_dry_run {
             self.client.check_delete(&key).await
         } else {
-            let deleted = tortie_ipam::delete(&self.client, &key, &precondition).await;
+            let deleted = self.client.delete(&key, &precondition).await;
             deleted.map(drop)
         };
         deleted.map_err(|error| store_failure(of, &key.name, error))

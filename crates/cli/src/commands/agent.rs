@@ -11,10 +11,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::AbortHandle;
 use tortie_agent::startup::Registration;
 use tortie_agent::{Agent, Options, Recording};
+use tortie_client::Client;
+use tortie_client::connect::{self, Connection, felix_variable};
 use tortie_config::{self as parameters, Sources, explain, resolve, without_effect};
 use tortie_error::Causes;
-use tortie_store::Client;
-use tortie_store::connect::{self, Connection, felix_variable};
 
 use super::node::{enforced, startup};
 use super::until_signal;

@@ -8,9 +8,9 @@ use anyhow::Result;
 use tortie_api::crd::Group;
 use tortie_apiserver::aggregated::{CertificateFiles, ServiceReference, Settings};
 use tortie_apiserver::{aggregated, webhooks};
+use tortie_client::Client;
+use tortie_client::connect::{Backend, Connection};
 use tortie_controllers::own_namespace;
-use tortie_store::Client;
-use tortie_store::connect::{Backend, Connection};
 
 use super::until_signal;
 use crate::args::{ApiServer, Global, Webhooks};

@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
+use tortie_client::connect::{Backend, Connection, DatastoreType};
 use tortie_controllers::settings::{self, Refused, default_spec, explain, resolve};
 use tortie_controllers::{LeaderElection, Options, flannel, own_namespace};
-use tortie_store::connect::{Backend, Connection, DatastoreType};
 use tortie_store::{Error, Key, Kind, Resource};
 
 use super::{logging, until_signal, variables};
@@ -99,7 +99,7 @@ fn leader_election(args: &args::Controllers) -> LeaderElection {
 async fn explain_config(
     variables: &BTreeMap<String, String>,
     backend: &Backend,
-    client: &tortie_store::Client,
+    client: &tortie_client::Client,
 ) -> Result<ExitCode> {
     let key = Key::global(Kind::KubeControllersConfiguration, settings::RESOURCE_NAME);
     let spec = match client.get(&key).await {

@@ -14,8 +14,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use tortie_api::ClusterInformation;
-use tortie_store::connect::Connection;
-use tortie_store::{Client, Key, Kind, Resource};
+use tortie_client::Client;
+use tortie_client::connect::Connection;
+use tortie_store::{Key, Kind, Resource};
 
 use crate::args::{Datastore, DatastoreCommand, Global, MigrateCommand};
 use crate::config::open;

@@ -33,7 +33,7 @@ use futures::future::try_join_all;
 use serde_json::{Map, Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
-use tortie_store::Client;
+use tortie_client::Client;
 
 use super::isolation::{self, INTERRUPTED};
 use super::report::problem_lines;

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use serde_json::Value;
 use tortie_api::Resource;
+use tortie_client::connect::Connection;
 use tortie_store::Query;
-use tortie_store::connect::Connection;
 
 use super::kinds;
 use crate::args::{Describe, Global};

@@ -8,7 +8,8 @@ use anyhow::Result;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use tortie_api::Resource;
-use tortie_store::{Applied, Client, Key, Planned};
+use tortie_client::{Applied, Client, Planned};
+use tortie_store::Key;
 
 use super::report;
 use super::write::{Mode, Task, planner, read, refusal, split};

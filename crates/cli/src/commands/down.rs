@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use tortie_client::connect::ROOTS_FOLDER;
 use tortie_config::{Sources, from_environment, resolve};
 use tortie_dataplane::{OurRoutes, remove_everything};
 use tortie_error::Causes;
 use tortie_kernel::namespace::is_root;
 use tortie_kernel::route::Protocol;
-use tortie_store::connect::ROOTS_FOLDER;
 
 use super::agent::{PARAMETER_FILE, parameter_file};
 use super::pod::Site;

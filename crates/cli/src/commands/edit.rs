@@ -8,7 +8,8 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 use tortie_api::{Resource, yaml};
-use tortie_store::{Client, Error, Key};
+use tortie_client::Client;
+use tortie_store::{Error, Key};
 
 use super::kinds;
 use crate::args::Edit;

@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use tortie_api::columns::TableContext;
 use tortie_api::{Kind, Resource};
-use tortie_store::{Client, Key, Query};
+use tortie_client::Client;
+use tortie_store::{Key, Query};
 
 use super::{kinds, report};
 use crate::args::Get;

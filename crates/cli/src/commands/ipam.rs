@@ -14,9 +14,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
+use tortie_client::Client;
+use tortie_client::connect::Connection;
 use tortie_ipam::Ipam;
-use tortie_store::connect::Connection;
-use tortie_store::{Client, Key, Kind, Resource};
+use tortie_store::{Key, Kind, Resource};
 
 use crate::args::{self, Global, IpamCommand};
 use crate::config::open;

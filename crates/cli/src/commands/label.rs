@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use tortie_api::Resource;
-use tortie_store::Client;
+use tortie_client::Client;
 
 use super::kinds;
 use crate::args::Label;

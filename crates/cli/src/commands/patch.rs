@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use serde::Deserialize as _;
 use serde_json::Value;
 use tortie_api::{Resource, yaml};
-use tortie_store::{Client, Error, Key};
+use tortie_client::Client;
+use tortie_store::{Error, Key};
 
 use super::{kinds, report};
 use crate::args::{Patch, PatchType};

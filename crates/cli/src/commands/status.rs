@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use tortie_agent::{NodeStatus, Problem};
-use tortie_store::connect::{DatastoreType, Target, environment};
+use tortie_client::connect::{DatastoreType, Target, environment};
 
 use self::cluster::Cluster;
 use super::report;

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
+use tortie_client::connect::{DatastoreType, environment};
 use tortie_kernel::namespace::is_root;
-use tortie_store::connect::{DatastoreType, environment};
 
 use super::isolation::{self, INTERRUPTED};
 use super::root;

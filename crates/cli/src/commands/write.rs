@@ -11,8 +11,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tortie_api::names::KUBERNETES_POLICY;
 use tortie_api::without_effect::without_effect;
 use tortie_api::{Kind, Resource};
+use tortie_client::{Applied, Client};
 use tortie_error::Causes;
-use tortie_store::{Applied, Client, Error, Key};
+use tortie_store::{Error, Key};
 
 use self::destination::Destination;
 pub(super) use self::destination::planner;

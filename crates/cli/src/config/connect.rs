@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use tortie_error::Causes;
-use tortie_operator::Backoff;
-use tortie_store::Client;
-use tortie_store::connect::{
+use tortie_client::Client;
+use tortie_client::connect::{
     Connection, DATA_FILE, Datastore, DatastoreType, ROOTS_FOLDER, Source, Target, environment,
     usual_folder,
 };
+use tortie_error::Causes;
+use tortie_operator::Backoff;
 use tortie_store::shared::Shared;
 
 use super::find_target;
@@ -111,7 +111,7 @@ pub(crate) async fn cluster(
 /// The embedded datastore, for who wants it as such.
 pub(crate) async fn embedded(file: &Path, quota: u64) -> Result<Shared> {
     tell_of_roots(file)?;
-    Ok(tortie_store::connect::embedded(file, quota).await?)
+    Ok(tortie_client::connect::embedded(file, quota).await?)
 }
 
 /// The file of the embedded datastore.

@@ -4,7 +4,9 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use tortie_store::connect::{DATA_FILE, DatastoreType, Settings, Source, Target, interface_prefix};
+use tortie_client::connect::{
+    DATA_FILE, DatastoreType, Settings, Source, Target, interface_prefix,
+};
 use tortie_store::kubernetes::KubernetesConfig;
 use tortie_store::socket;
 

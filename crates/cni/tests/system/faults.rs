@@ -12,13 +12,13 @@ use serde_json::json;
 use tortie_api::ip_pool::IpPoolSpec;
 use tortie_api::node::NodeSpec;
 use tortie_api::{IpPool, Node as NodeResource};
+use tortie_client::Client;
 use tortie_cni::{Arguments, Command, Context, Datastore, NetworkConfig, Request, add, check, del};
 use tortie_error::Causes;
 use tortie_kernel::route::Socket;
 use tortie_store::etcd::{EtcdConfig, EtcdStore};
 use tortie_store::{
-    Client, Error, Key, Kind, List, Precondition, Query, Resource, Result, Revision, Store, Watch,
-    Write,
+    Error, Key, Kind, List, Precondition, Query, Resource, Result, Revision, Store, Watch, Write,
 };
 use tortie_testkit::Etcd;
 use tortie_testkit::cni::path;

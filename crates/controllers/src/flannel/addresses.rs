@@ -9,8 +9,9 @@ use tortie_api::felix_configuration::FelixConfigurationSpec;
 use tortie_api::ip_pool::{IpipMode, VxlanMode};
 use tortie_api::node::NodeBgpSpec;
 use tortie_api::{FelixConfiguration, IpPool, Node, Resource};
+use tortie_client::Client;
 use tortie_ipam::{AssignIp, Ipam, Owner, attribute};
-use tortie_store::{Client, Error as StoreError, Key, Kind, Precondition};
+use tortie_store::{Error as StoreError, Key, Kind, Precondition};
 
 use super::migration::Error;
 use super::settings::{Settings, Subnet};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Client as Cluster;
-use tortie_store::Client;
+use tortie_client::Client;
 
 use super::addresses::Addresses;
 use super::cluster::{Kubernetes, NodeLabels};

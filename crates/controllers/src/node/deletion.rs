@@ -5,10 +5,11 @@ use std::sync::Arc;
 use futures::channel::mpsc::UnboundedReceiver;
 use k8s_openapi::api::core::v1::Node as KubernetesNode;
 use kube::Api;
+use tortie_client::Client;
 use tortie_operator::{
     Action, Cache, Controller, Failure, Manager, Object as _, ObjectKey, Reconciler,
 };
-use tortie_store::{Client, Error, Kind, Precondition};
+use tortie_store::{Error, Kind, Precondition};
 
 use super::Names;
 use super::packed::PackedNode;

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::channel::mpsc::UnboundedReceiver;
 use tortie_api::HostEndpoint;
+use tortie_client::Client;
 use tortie_operator::{Action, Controller, Failure, Manager, ObjectKey, Reconciler};
-use tortie_store::{Client, Error, Key, Kind, Precondition, Query, Resource};
+use tortie_store::{Error, Key, Kind, Precondition, Query, Resource};
 
 use super::PERIOD;
 use super::host_endpoints::{CREATED_BY, CREATOR, wanted};

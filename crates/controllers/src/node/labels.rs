@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use futures::channel::mpsc::UnboundedReceiver;
 use tortie_api::Node;
+use tortie_client::Client;
 use tortie_operator::{
     Action, Cache, Controller, Failure, Manager, Object as _, ObjectKey, Reconciler, labels_changed,
 };
-use tortie_store::{Client, Error, Kind};
+use tortie_store::{Error, Kind};
 
 use super::packed::PackedNode;
 use super::{COPIED_LABELS, Names, kubernetes_name};

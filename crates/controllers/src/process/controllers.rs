@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 use tortie_api::crd::Group;
+use tortie_client::Client;
+use tortie_client::connect::Backend;
 use tortie_operator::Manager;
-use tortie_store::Client;
-use tortie_store::connect::Backend;
 use tortie_store::kubernetes::KubernetesStore;
 
 use super::Options;

@@ -11,7 +11,7 @@ use tortie_api::kube_controllers_configuration::{
     WorkloadEndpointControllerConfig,
 };
 use tortie_api::scalar::GoDuration;
-use tortie_store::connect::DatastoreType;
+use tortie_client::connect::DatastoreType;
 
 use super::read::{
     AUTO_HOST_ENDPOINTS, COMPACTION_PERIOD, Controller, ENABLED_CONTROLLERS, HEALTH_ENABLED,

@@ -6,7 +6,7 @@ use tortie_api::kube_controllers_configuration::{
     MigrationControllerConfig, NodeControllerConfig, PolicyControllerConfig,
 };
 
-use tortie_store::connect::DatastoreType;
+use tortie_client::connect::DatastoreType;
 
 use super::*;
 

@@ -6,8 +6,9 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use tortie_api::{WorkloadEndpoint, k8s};
+use tortie_client::Client;
 use tortie_operator::{Action, Cache, Controller, Failure, Manager, ObjectKey, Reconciler};
-use tortie_store::{Client, Error, Kind, Precondition, Query, Resource};
+use tortie_store::{Error, Kind, Precondition, Query, Resource};
 
 use super::VETH_PREFIX;
 use crate::follow::{Change, Followed, Follower, Keys, object_key, store_key};

@@ -57,7 +57,7 @@ impl Site {
             "/../cli/tests/it/cli/all-kinds.yaml"
         );
         let text = std::fs::read_to_string(fixture).unwrap();
-        let client = tortie_store::Client::new(Arc::clone(&self.v1));
+        let client = tortie_client::Client::new(Arc::clone(&self.v1));
         client.ensure_initialized("v3.30", "k8s").await.unwrap();
         for document in text.split("---\n") {
             let value: Value = serde_saphyr::from_str(document).unwrap();

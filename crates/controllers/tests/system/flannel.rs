@@ -10,8 +10,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tortie_api::Resource;
 use tortie_api::ip_pool::VxlanMode;
+use tortie_client::Client;
 use tortie_controllers::flannel::{self, NETWORK_LABEL, Outcome, Settings};
-use tortie_store::{Client, Key, Kind, Query};
+use tortie_store::{Key, Kind, Query};
 
 use crate::cluster::Cluster;
 

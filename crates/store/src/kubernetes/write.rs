@@ -210,7 +210,7 @@ impl KubernetesStore {
     }
 
     /// The source to write to, if the object can be written.
-    fn writable(&self, operation: &'static str, key: &Key) -> Result<(Source, Group)> {
+    pub(super) fn writable(&self, operation: &'static str, key: &Key) -> Result<(Source, Group)> {
         default_profile::check_writable(operation, key)?;
         let unsupported = |reason: &str| Error::Unsupported {
             operation,

@@ -1,8 +1,6 @@
-//! The drivers and the client; modules `etcd` and `kubernetes` need those servers.
+//! The drivers; modules `etcd` and `kubernetes` need those servers.
 
 mod embedded;
 mod etcd;
 mod kubernetes;
-mod modify;
 mod socket;
-mod validation_vectors;

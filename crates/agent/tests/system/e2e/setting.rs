@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tortie_api::{Kind, Resource};
+use tortie_client::Client;
 use tortie_kernel::route::{Route, Scope};
 use tortie_store::embedded::EmbeddedStore;
-use tortie_store::{Client, Error, Key, Precondition, Store};
+use tortie_store::{Error, Key, Precondition, Store};
 use tortie_testkit::net::{Namespace, Node, Pod, Prober};
 
 use crate::e2e::agent::{RunningAgent, Start};

@@ -9,7 +9,7 @@ use tortie_apiserver::failure::{Reason, Result};
 use tortie_apiserver::options::{ListOptions, WriteOptions};
 use tortie_apiserver::service::{DeleteOptions, Guard, Unguarded, Write};
 use tortie_apiserver::standalone;
-use tortie_store::Client;
+use tortie_client::Client;
 use tortie_store::embedded::EmbeddedStore;
 
 /// What the request's rights say of a policy that came into a tier after the list was made.

@@ -11,7 +11,7 @@ use tortie_apiserver::options::WriteOptions;
 use tortie_apiserver::registry::ResourceType;
 use tortie_apiserver::service::{DeleteOptions, Service, Unguarded, Write};
 use tortie_apiserver::standalone::{self, Standalone};
-use tortie_store::Client;
+use tortie_client::Client;
 use tortie_store::embedded::{DocumentKey, EmbeddedStore};
 
 const GROUP: &str = "rbac.authorization.k8s.io";

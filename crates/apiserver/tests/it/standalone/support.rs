@@ -11,8 +11,8 @@ use tortie_apiserver::access::TokenAccess;
 use tortie_apiserver::http::{Api, Options};
 use tortie_apiserver::server::{Listener, serve};
 use tortie_apiserver::standalone::{self, Standalone};
+use tortie_client::Client;
 use tortie_serve::Limits;
-use tortie_store::Client;
 use tortie_store::embedded::EmbeddedStore;
 
 pub(crate) const TIERS: &str = "/apis/projectcalico.org/v3/tiers";

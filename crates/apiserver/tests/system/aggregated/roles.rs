@@ -12,7 +12,7 @@ use tortie_apiserver::access::{Attributes, Authorize as _, Roles, User};
 use tortie_apiserver::options::WriteOptions;
 use tortie_apiserver::service::{Unguarded, Write};
 use tortie_apiserver::standalone::{self, Standalone};
-use tortie_store::Client;
+use tortie_client::Client;
 use tortie_store::embedded::EmbeddedStore;
 use tortie_testkit::KubeApiServer;
 

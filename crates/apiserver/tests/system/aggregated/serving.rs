@@ -18,8 +18,8 @@ use tortie_apiserver::server::certificates::{Credentials, Purpose, prepare};
 use tortie_apiserver::server::{Listener, serve};
 use tortie_apiserver::service::Service;
 use tortie_apiserver::storage::CalicoStorage;
+use tortie_client::Client;
 use tortie_serve::{Authorities, Certificate, Clients, Limits};
-use tortie_store::Client;
 use tortie_store::embedded::EmbeddedStore;
 
 use crate::aggregated::support::{client_of, free_address, over_tls, request, tier};

@@ -14,9 +14,10 @@ use tokio::sync::oneshot;
 use tortie_api::crd::{self, Group};
 use tortie_apiserver::aggregated::{CertificateFiles, Server, ServiceReference, Settings};
 use tortie_apiserver::server::certificates::issue_for_service;
+use tortie_client::Client;
+use tortie_store::Store;
 use tortie_store::etcd::{EtcdConfig, EtcdStore};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
-use tortie_store::{Client, Store};
 use tortie_testkit::{KubeApiServer, Output};
 
 /// The namespace and the name of the Service through which Kubernetes reaches the server.

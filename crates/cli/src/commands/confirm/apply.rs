@@ -10,8 +10,9 @@ use futures::StreamExt as _;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tortie_api::Resource;
-use tortie_store::connect::environment;
-use tortie_store::{Applied, Client, Error, Key};
+use tortie_client::connect::environment;
+use tortie_client::{Applied, Client};
+use tortie_store::{Error, Key};
 
 use super::folder::{Folder, Role};
 use super::pending::{Change, Pending, State};

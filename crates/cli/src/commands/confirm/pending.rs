@@ -9,8 +9,8 @@ use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tortie_api::{Kind, Resource};
+use tortie_client::connect::Target;
 use tortie_store::Key;
-use tortie_store::connect::Target;
 
 /// Everything that one `apply --confirm` did.
 #[derive(Debug, Clone, Serialize, Deserialize)]

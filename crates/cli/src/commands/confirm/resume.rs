@@ -3,8 +3,8 @@
 use std::io::Write as _;
 
 use anyhow::Result;
+use tortie_client::connect::DatastoreType;
 use tortie_error::Causes;
-use tortie_store::connect::DatastoreType;
 
 use super::folder::{Folder, Role};
 use super::pending::{Pending, State};

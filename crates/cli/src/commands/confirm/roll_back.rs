@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde_json::Value;
 use tortie_api::{Kind, Resource};
+use tortie_client::Client;
+use tortie_client::connect::{Target, environment};
 use tortie_error::Causes;
-use tortie_store::connect::{Target, environment};
-use tortie_store::{Client, Error, Key, Precondition, Revision};
+use tortie_store::{Error, Key, Precondition, Revision};
 
 use super::pending::{Change, Outcome, Pending};
 use crate::commands::report;

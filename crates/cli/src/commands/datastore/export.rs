@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use tortie_api::k8s::is_kubernetes_policy;
 use tortie_api::{FelixConfiguration, Kind, Resource};
-use tortie_store::connect::{Backend, Connection};
-use tortie_store::{Client, Query};
+use tortie_client::Client;
+use tortie_client::connect::{Backend, Connection};
+use tortie_store::Query;
 
 use super::addresses::Addresses;
 use super::dump::{Dump, KINDS};

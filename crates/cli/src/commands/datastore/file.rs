@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use tortie_store::connect::{DatastoreType, Target, environment};
+use tortie_client::connect::{DatastoreType, Target, environment};
 use tortie_store::embedded;
 use tortie_store::socket::{self, SocketStore};
 use tortie_store::{Compacted, Store, Verified};

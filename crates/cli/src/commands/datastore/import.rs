@@ -15,8 +15,9 @@ use sha2::{Digest as _, Sha256};
 use tortie_api::k8s::is_kubernetes_policy;
 use tortie_api::tier::BUILT_IN;
 use tortie_api::{ClusterInformation, Kind, Resource};
-use tortie_store::connect::{Backend, Connection};
-use tortie_store::{Client, Error, Key, Query, Store, retry_conflicts};
+use tortie_client::connect::{Backend, Connection};
+use tortie_client::{Client, retry_conflicts};
+use tortie_store::{Error, Key, Query, Store};
 
 use super::definitions;
 use super::dump::{Dump, KINDS};

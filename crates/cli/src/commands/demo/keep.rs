@@ -33,7 +33,7 @@ pub(super) async fn keep(
     let cluster = client_through(&folder.join(API_SOCKET));
     create_objects(&cluster, node, IpVersion::used(args.ipv6)).await?;
     let status_file = folder.join("controllers.json");
-    let backend = tortie_store::connect::Backend::Embedded;
+    let backend = tortie_client::connect::Backend::Embedded;
     parts.start_controllers(node.client.clone(), backend, cluster, true, status_file);
     for pod in &node.pods {
         PodRecord::of_thread(pod.role.namespace, pod.role.name, pod.thread)?.write(folder)?;

@@ -12,11 +12,12 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tortie_agent::{Agent, Options, Stop};
+use tortie_client::Client;
 use tortie_kernel::namespace::mount_own_memory;
 use tortie_kernel::route::{Route, Scope, Socket};
 use tortie_kernel::sysctl::Sysctl;
+use tortie_store::Store;
 use tortie_store::embedded::EmbeddedStore;
-use tortie_store::{Client, Store};
 
 use super::cast::{CAST, IpVersion, NODE, namespaces};
 use super::pod::{GATEWAY_IPV4, Pod};

@@ -10,7 +10,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use tortie_store::connect::DATA_FOLDER_VARIABLE;
+use tortie_client::connect::DATA_FOLDER_VARIABLE;
 
 use crate::args::{Demo, DemoOutput};
 use crate::commands::isolation::Isolated;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use tortie_api::{IpPool, Kind, Resource};
+use tortie_client::Client;
+use tortie_client::connect::Connection;
 use tortie_convert::policy_id;
 use tortie_engine::verdict::{AppliedPolicy, EndpointKey};
 use tortie_ipam::Ipam;
-use tortie_store::connect::Connection;
-use tortie_store::{Client, Query};
+use tortie_store::Query;
 
 use super::Section;
 use super::world::{World, policy_name};

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use tortie_api::Resource;
 use tortie_api::names::PolicyId;
+use tortie_client::connect::Connection;
 use tortie_convert::Converter;
 use tortie_engine::input::{Entity, NetworkSet, Rule};
 use tortie_engine::verdict::{AppliedPolicy, EndpointKey};
 use tortie_engine::{Config, Engine, Scope, Update};
 use tortie_selector::Selector;
-use tortie_store::connect::Connection;
 
 use crate::commands::why::updates;
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use futures::StreamExt as _;
 use tortie_api::{Kind, Resource};
-use tortie_store::{Change, Client, Error, Event, Key, List, Query, Watch};
+use tortie_client::Client;
+use tortie_store::{Change, Error, Event, Key, List, Query, Watch};
 use tortie_sync::watch_resumed;
 
 use crate::args::Get;

@@ -13,9 +13,9 @@ use tortie_agent::startup::autodetect::Interface;
 use tortie_agent::startup::tunnel::{self, Outcome};
 use tortie_agent::startup::{KubernetesFacts, Registrar, Settings, follow, register};
 use tortie_api::Node;
+use tortie_client::Client;
+use tortie_client::connect::Connection;
 use tortie_ipam::Ipam;
-use tortie_store::Client;
-use tortie_store::connect::Connection;
 
 use crate::args::{Global, Startup, TunnelAddresses};
 use crate::commands::agent::machine_name;

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use tortie_client::Client;
 use tortie_cni::{Arguments, Code, Command, Context, Datastore, NetworkConfig, Request};
 use tortie_error::Causes;
+use tortie_store::Store;
 use tortie_store::socket::{self, SocketStore};
-use tortie_store::{Client, Store};
 
 use super::DEFAULT_NAMESPACE;
 use super::holder::{self, Holder};

@@ -9,11 +9,12 @@ use serde::Serialize;
 use tortie_agent::Problem;
 use tortie_api::calico_node_status::BgpDaemonState;
 use tortie_api::{CalicoNodeStatus, ClusterInformation, Kind, Resource};
+use tortie_client::Client;
+use tortie_client::connect::Target;
 use tortie_convert::{Converted, Converter};
 use tortie_engine::Update;
 use tortie_ipam::{Ipam, PoolUtilization};
-use tortie_store::connect::Target;
-use tortie_store::{Client, Error, List, Query};
+use tortie_store::{Error, List, Query};
 
 use super::problem;
 use crate::commands::report;

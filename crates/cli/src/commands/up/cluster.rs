@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use tortie_agent::startup::Registration;
-use tortie_store::connect::{self, Connection};
+use tortie_client::connect::{self, Connection};
 
 use super::parts::Parts;
 use super::surroundings::Surroundings;

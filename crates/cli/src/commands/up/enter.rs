@@ -3,8 +3,8 @@
 use std::path::absolute;
 
 use anyhow::{Context as _, Result};
+use tortie_client::connect::{DatastoreType, environment};
 use tortie_kernel::namespace;
-use tortie_store::connect::{DatastoreType, environment};
 
 use super::Process;
 use crate::args::{Cli, Command, NodeCommand, PodCommand};

@@ -11,8 +11,8 @@ use kube::api::PostParams;
 use tortie_agent::startup::autodetect::Interface;
 use tortie_agent::startup::{Addressing, Failure, Registrar, Settings, register_again};
 use tortie_api::node::NodeSpec;
+use tortie_client::Client;
 use tortie_error::Causes;
-use tortie_store::Client;
 
 use crate::commands::node::startup::{self, own_addresses};
 

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use tortie_client::connect::DATA_FOLDER_VARIABLE;
 use tortie_kernel::namespace::is_root;
-use tortie_store::connect::DATA_FOLDER_VARIABLE;
 
 use super::surroundings;
 use crate::args::{Global, Up};

@@ -10,10 +10,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tortie_agent::Agent;
 use tortie_agent::startup::Registrar;
+use tortie_client::Client;
 use tortie_config::from_environment;
 use tortie_error::Causes;
 use tortie_operator::Backoff;
-use tortie_store::{Client, Store};
+use tortie_store::Store;
 
 use super::surroundings::Surroundings;
 use crate::args::Up;
@@ -198,7 +199,7 @@ impl Parts {
     pub(in crate::commands) fn start_controllers(
         &mut self,
         client: Client,
-        backend: tortie_store::connect::Backend,
+        backend: tortie_client::connect::Backend,
         cluster: kube::Client,
         stands_alone: bool,
         status_file: PathBuf,

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use tortie_store::Client;
+use tortie_client::Client;
 use tortie_store::shared::Shared;
 
 use super::api::{API_SOCKET, ApiServer, serve_store};
@@ -60,7 +60,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let site = Site::new(folder.clone(), Arc::clone(&store) as _, cluster.clone());
     site.remove_dead().await;
     if !args.without.contains(&Part::Controllers) {
-        let backend = tortie_store::connect::Backend::Embedded;
+        let backend = tortie_client::connect::Backend::Embedded;
         let status_file = folder.join("controllers.json");
         parts.start_controllers(client.clone(), backend, cluster.clone(), true, status_file);
     }

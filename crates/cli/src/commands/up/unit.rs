@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use tortie_apiserver::http::DEFAULT_MEMORY;
 use tortie_apiserver::standalone::SERVICE_NETWORK;
-use tortie_store::connect::{self, DatastoreType, Settings, Target};
+use tortie_client::connect::{self, DatastoreType, Settings, Target};
 use tortie_store::embedded::DEFAULT_QUOTA;
 
 use crate::args::{Global, Up};

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use anyhow::Result;
 use serde_json::{Map, Value};
+use tortie_client::Client;
 use tortie_engine::verdict::Verdict;
-use tortie_store::Client;
 
 use super::flow::Question;
 use super::reply::Reply;

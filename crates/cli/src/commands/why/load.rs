@@ -10,8 +10,9 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{Api, ListParams};
 use serde::de::DeserializeOwned;
 use tortie_api::Kind;
-use tortie_store::connect::{Backend, Connection};
-use tortie_store::{Client, List, Query};
+use tortie_client::Client;
+use tortie_client::connect::{Backend, Connection};
+use tortie_store::{List, Query};
 
 use super::object::{self, HostPod, host_addresses};
 use super::recording::Recording;

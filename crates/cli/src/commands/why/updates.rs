@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use futures::future::join_all;
+use tortie_client::connect::Connection;
 use tortie_engine::Update;
 use tortie_store::Query;
-use tortie_store::connect::Connection;
 
 use super::load;
 use super::world::Builder;

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use tortie_api::tier::BUILT_IN;
 use tortie_api::{Kind, Resource};
-use tortie_store::{Applied, Client, Error, Key, Planned, Precondition};
+use tortie_client::{Applied, Client, Planned};
+use tortie_store::{Error, Key, Precondition};
 
 use super::{Mode, Task, refusal};
 use crate::args::{DryRunBy, Global};
@@ -67,7 +68,7 @@ async fn write(resource: &Resource, mode: Mode, client: &Client) -> Result<Optio
         }
         Mode::Delete { skip_not_exists } => {
             let key = Key::of(resource);
-            match tortie_ipam::delete(client, &key, &Precondition::default()).await {
+            match client.delete(&key, &Precondition::default()).await {
                 Err(Error::NotFound(_)) if skip_not_exists => Ok(None),
                 outcome => outcome.map(|_| None),
             }

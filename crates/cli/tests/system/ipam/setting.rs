@@ -10,9 +10,10 @@ use tokio::runtime::Runtime;
 use tortie_api::block_affinity::BlockAffinityState;
 use tortie_api::ipam_handle::IpamHandleSpec;
 use tortie_api::{IpamHandle, Resource};
+use tortie_client::Client;
 use tortie_ipam::{AutoAssign, Ipam, Use, attribute};
 use tortie_store::etcd::{EtcdConfig, EtcdStore};
-use tortie_store::{Client, Key, Kind, Precondition, Query, Store};
+use tortie_store::{Key, Kind, Precondition, Query, Store};
 use tortie_testkit::Etcd;
 
 const NODE: &str = "node-1";

@@ -6,8 +6,7 @@ use tortie_api::Resource;
 use tortie_backoff::{Backoff, Retries};
 
 use super::{Client, identify};
-use crate::error::{Error, Result};
-use crate::key::Key;
+use tortie_store::{Error, Key, Result};
 
 /// How often something is tried that conflicts with the writes of others.
 const ATTEMPTS: usize = 10;

@@ -11,9 +11,9 @@ use tortie_api::scalar::felix_bool;
 use tortie_api::yaml;
 
 use super::{DatastoreType, Source};
-use crate::error::{Error, Result};
-use crate::etcd::{EtcdConfig, Pem};
-use crate::kubernetes::KubernetesConfig;
+use tortie_store::etcd::{EtcdConfig, Pem};
+use tortie_store::kubernetes::KubernetesConfig;
+use tortie_store::{Error, Result};
 
 /// The file that calicoctl reads unless told otherwise.
 pub const DEFAULT_FILE: &str = "/etc/calico/calicoctl.cfg";

@@ -1,8 +1,9 @@
 //! The client: a store with Calico's rules for what may be created, changed and deleted.
 //!
-//! Every write passes through here: defaults, validation, and the checks that look at other objects (tiers, pools,
-//! filters). Reads complete what older versions stored.
+//! Every write passes through here: defaults, validation, the checks that look at other objects (tiers, pools,
+//! filters), and what is to be removed with an object. Reads complete what older versions stored.
 
+mod deletion;
 mod initialize;
 mod modify;
 mod references;
@@ -17,9 +18,7 @@ use k8s_openapi::jiff::Timestamp;
 use tortie_api::meta::{Metadata, Time};
 use tortie_api::{Kind, Path, Problems, Resource, validate};
 
-use crate::error::{Error, Result};
-use crate::key::{Key, Query, Revision};
-use crate::store::{List, Precondition, Store, Watch};
+use tortie_store::{Error, Key, List, Query, Result, Revision, Store, Watch};
 
 /// A store with Calico's rules.
 #[derive(Clone)]
@@ -268,23 +267,6 @@ impl Client {
         Self {
             assumed: Arc::new(keys.into_iter().collect()),
             ..self.clone()
-        }
-    }
-
-    /// Removes an object and, for some kinds, what belongs to it.
-    pub async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
-        self.check_delete(key).await?;
-        if key.kind == Kind::Node {
-            self.delete_belongings_of_node(&key.name).await?;
-        }
-        self.store.delete(key, precondition).await
-    }
-
-    /// Whether [`Client::delete`] would be refused because of other objects.
-    pub async fn check_delete(&self, key: &Key) -> Result<()> {
-        match key.kind {
-            Kind::Tier => self.check_tier_is_unused(key).await,
-            _ => Ok(()),
         }
     }
 

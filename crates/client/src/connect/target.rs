@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{DEFAULT_FILE, Datastore, DatastoreType, Settings, Source};
-use crate::error::{Error, Result};
-use crate::kubernetes::KubernetesConfig;
+use tortie_store::kubernetes::KubernetesConfig;
+use tortie_store::{Error, Result};
 
 /// The datastore that is meant, with nothing left to be found out: who has this reaches the same one, whatever its own
 /// options, variables and folder are. In writing, secrets are left out.

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use tortie_api::IpPool;
 use tortie_api::tier::TierSpec;
+use tortie_client::Client;
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::etcd::{EtcdConfig, EtcdStore};
 use tortie_store::{
-    Client, Error, Key, Kind, List, Precondition, Query, Resource, Result, Revision, Store, Watch,
+    Error, Key, Kind, List, Precondition, Query, Resource, Result, Revision, Store, Watch,
 };
 use tortie_testkit::Etcd;
 

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use tortie_client::Client;
 use tortie_store::embedded::EmbeddedStore;
-use tortie_store::{Client, Key, Kind, Precondition, Resource, Store};
+use tortie_store::{Key, Kind, Precondition, Resource, Store};
 
 /// Makes sure that the tiers a policy may refer to exist, as the recording did.
 async fn prepare(store: &EmbeddedStore, object: &Value) {

@@ -5,7 +5,7 @@ use tortie_api::tier::{self, TierSpec};
 use tortie_api::{ClusterInformation, Tier};
 
 use super::Client;
-use crate::error::{Error, Result};
+use tortie_store::{Error, Result};
 
 impl Client {
     /// Makes sure that the cluster's identity and the built-in tiers exist. `version` and each part of `cluster_type`

@@ -3,25 +3,15 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use tortie_api::tier;
 use tortie_api::validate::pools_overlap;
 use tortie_api::{IpPool, Kind, Path, Problems, Resource, net};
 
 use super::Client;
-use crate::error::{Error, Result};
-use crate::key::{Key, Query};
-use crate::store::Precondition;
+use tortie_store::{Error, Key, Query, Result};
 
 /// How long a tier that was seen is taken to exist still. Even a fresh look could be outdated when the policy is
 /// written, so a short memory loses nothing.
 const TIER_MEMORY: Duration = Duration::from_secs(1);
-
-const TIERED_POLICIES: [Kind; 4] = [
-    Kind::NetworkPolicy,
-    Kind::GlobalNetworkPolicy,
-    Kind::StagedNetworkPolicy,
-    Kind::StagedGlobalNetworkPolicy,
-];
 
 impl Client {
     /// Checks references that only matter when an object is new.
@@ -138,57 +128,6 @@ impl Client {
             }
         }
         Ok(())
-    }
-
-    pub(super) async fn check_tier_is_unused(&self, key: &Key) -> Result<()> {
-        let unsupported = |reason| Error::Unsupported {
-            operation: "delete",
-            key: key.clone(),
-            reason,
-        };
-        if tier::BUILT_IN.iter().any(|(name, ..)| *name == key.name) {
-            return Err(unsupported(format!("Cannot delete {} tier", key.name)));
-        }
-        for kind in TIERED_POLICIES {
-            let policies = self.store.list(&Query::all(kind)).await?.items;
-            if let Some(policy) = policies
-                .iter()
-                .find(|policy| policy.tier() == Some(&key.name))
-            {
-                let reason = format!("Cannot delete a non-empty tier; {} is in it", policy.id());
-                return Err(unsupported(reason));
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes what was configured for a node that goes away.
-    pub(super) async fn delete_belongings_of_node(&self, node: &str) -> Result<()> {
-        for kind in [Kind::WorkloadEndpoint, Kind::HostEndpoint, Kind::BgpPeer] {
-            for resource in self.store.list(&Query::all(kind)).await?.items {
-                let owner = match &resource {
-                    Resource::WorkloadEndpoint(endpoint) => &endpoint.spec.node,
-                    Resource::HostEndpoint(endpoint) => &endpoint.spec.node,
-                    Resource::BgpPeer(peer) => &peer.spec.node,
-                    _ => continue,
-                };
-                if owner == node {
-                    self.delete_if_there(&Key::of(&resource)).await?;
-                }
-            }
-        }
-        for kind in [Kind::FelixConfiguration, Kind::BgpConfiguration] {
-            self.delete_if_there(&Key::global(kind, format!("node.{node}")))
-                .await?;
-        }
-        Ok(())
-    }
-
-    async fn delete_if_there(&self, key: &Key) -> Result<()> {
-        match self.store.delete(key, &Precondition::default()).await {
-            Ok(_) | Err(Error::NotFound(_) | Error::Unsupported { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
     }
 }
 

@@ -21,12 +21,11 @@ use serde::{Deserialize, Serialize};
 use tortie_error::Causes;
 
 use crate::client::Client;
-use crate::embedded::DEFAULT_QUOTA;
-use crate::error::{Error, Result};
-use crate::etcd::{EtcdConfig, EtcdStore};
-use crate::kubernetes::{KubernetesConfig, KubernetesStore};
-use crate::shared::{self, Served, Shared};
-use crate::store::Store;
+use tortie_store::embedded::DEFAULT_QUOTA;
+use tortie_store::etcd::{EtcdConfig, EtcdStore};
+use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
+use tortie_store::shared::{self, Served, Shared};
+use tortie_store::{Error, Result, Store};
 
 /// Where root's embedded datastore is.
 pub const ROOTS_FOLDER: &str = "/var/lib/tortie";
