@@ -1,4 +1,4 @@
-//! Fields of a FelixConfiguration mean what their texts mean.
+//! Fields of a `FelixConfiguration` mean what their texts mean.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn fields() -> impl Strategy<Value = Value> {
     let net = prop::sample::select(vec!["", "10.0.0.1/8", "fd00::1/16", "192.0.2.1", "x"]);
     let open = (protocol, any::<u16>(), net)
         .prop_map(|(protocol, port, net)| json!({"protocol": protocol, "port": port, "net": net}));
-    let ports = prop::collection::vec(open, 0..3);
+    let failsafes = prop::collection::vec(open, 0..3);
     let range = prop_oneof![
         any::<u16>().prop_map(|port| json!(port)),
         (0..100_u16, 100..200_u16).prop_map(|(first, last)| json!(format!("{first}:{last}"))),
@@ -43,8 +43,8 @@ fn fields() -> impl Strategy<Value = Value> {
     };
     let some = (number(), number(), number(), any::<bool>());
     let times = (time(), time(), time());
-    let parts = (some, times, ports.clone(), ports, ranges, range);
-    parts.prop_map(
+    let fields = (some, times, failsafes.clone(), failsafes, ranges, range);
+    fields.prop_map(
         |((mask, mtu, port, flag), (refresh, probe, reporting), inbound, outbound, ports, nat)| {
             json!({
                 "iptablesMarkMask": mask, "ipipMTU": mtu, "vxlanPort": port, "ipv6Support": flag,

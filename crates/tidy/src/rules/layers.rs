@@ -3,7 +3,9 @@
 use crate::tree::{Package, Tree, Violation};
 
 /// Crates of one layer of which the first builds on the second.
-const WITHIN_A_LAYER: [(&str, &str); 5] = [
+const WITHIN_A_LAYER: [(&str, &str); 7] = [
+    ("client", "ipam"),
+    ("convert", "config"),
     ("convert", "engine"),
     ("engine", "config"),
     ("rules", "config"),

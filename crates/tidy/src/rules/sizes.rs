@@ -27,9 +27,9 @@ const LONGER: [(&str, usize); 22] = [
     ("crates/engine/src/sets.rs", 401),
     ("crates/rules/src/config.rs", 402),
     ("crates/rules/src/endpoint.rs", 461),
-    ("crates/store/src/embedded.rs", 472),
+    ("crates/store/src/embedded.rs", 476),
     ("crates/store/src/embedded/writer.rs", 505),
-    ("crates/store/src/etcd.rs", 436),
+    ("crates/store/src/etcd.rs", 440),
     ("crates/sync/src/follower.rs", 481),
 ];
 
