@@ -12,6 +12,7 @@
 //! - What the kernel has is compared with what it should have at the start, after every error and now and then.
 
 mod agent;
+pub mod asked;
 mod claim;
 mod cluster;
 mod derive;

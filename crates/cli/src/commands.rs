@@ -1,7 +1,6 @@
 //! The commands, one file each, and what they have in common: errors, exit codes and the connection.
 
 mod agent;
-mod agent_status;
 mod apiserver;
 pub(crate) mod cni;
 mod completion;

@@ -4,10 +4,11 @@ mod args;
 mod commands;
 mod completion;
 mod config;
-mod input;
 mod output;
 
 use std::process::ExitCode;
+
+use tortie_input as input;
 
 fn main() -> ExitCode {
     if let Some(code) = commands::cni::by_program_name() {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tortie_api::names;
 
 const HELP: &str = "\
 FROM and TO are one of
@@ -123,6 +124,15 @@ pub(crate) enum IpVersion {
     /// IPv6
     #[value(name = "6")]
     V6,
+}
+
+impl From<IpVersion> for names::IpVersion {
+    fn from(version: IpVersion) -> Self {
+        match version {
+            IpVersion::V4 => Self::V4,
+            IpVersion::V6 => Self::V6,
+        }
+    }
 }
 
 /// Output forms of `why`.

@@ -37,7 +37,7 @@ use tortie_client::Client;
 
 use super::isolation::{self, INTERRUPTED};
 use super::report::problem_lines;
-use super::why::{Answer, Answers};
+use super::why;
 use crate::args::{Demo, DemoOutput, Global};
 use crate::input;
 use cast::{Cell, IpVersion};
@@ -116,7 +116,7 @@ async fn play(args: &Demo, file: &Path) -> Result<(Report, Node)> {
         }
         report.steps.push(played);
     }
-    let answers = Answers::from(&node.client).await?;
+    let answers = why::load::answers(&node.client).await?;
     for cell in EXPLAINED {
         let explanation = Explanation::new(&cell, &answers.ask(&question(&cell))?)?;
         if let Some(text) = &mut text {
@@ -152,7 +152,7 @@ async fn play_step(node: &mut Node, step: &Step, cells: &[Cell]) -> Result<StepR
         open = probe::probe_all(&node.pods, cells).await?;
     }
     node.check_agent()?;
-    let answers = Answers::from(&node.client).await?;
+    let answers = why::load::answers(&node.client).await?;
     let mut reports = Vec::new();
     for (cell, is_open) in cells.iter().zip(open) {
         let answer = answers.ask(&question(cell))?;

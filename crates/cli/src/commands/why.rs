@@ -1,29 +1,12 @@
 //! `tortie why`
 //!
-//! Loads a [world](world::World) from files or a datastore, and asks the engine that the node's agent uses.
+//! Loads a [`World`] from files or a datastore, and asks the engine that the node's agent uses.
 
-mod answers;
 mod batch;
-mod directory;
-mod flow;
-mod kernels;
 mod listing;
 mod live;
-mod load;
-mod made_up;
-mod meaning;
-mod near;
-mod object;
-mod party;
-mod recording;
-mod reply;
-mod route;
-mod services;
-mod sources;
-mod suggest;
+pub(super) mod load;
 mod text;
-pub(super) mod updates;
-mod world;
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
@@ -32,21 +15,28 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use serde::Serialize;
 use tortie_engine::verdict::Outcome;
+use tortie_why::{Answer, Asked, Form, Question, Recording, World, has_authentication_header};
 
-use crate::args::{Global, Why, WhyOutput};
-use flow::Question;
-use live::Live;
-use recording::Recording;
-use world::World;
-
-pub(super) use answers::{Answer, Answers};
+use crate::args::{Global, IpVersion, Why, WhyOutput};
+use live::{Found, Live};
 
 /// Exit code for a connection that is denied.
 const DENIED: u8 = 2;
 
 /// Standard input, where a file can be given.
 const STDIN: &str = "-";
+
+/// An answer as JSON.
+#[derive(Serialize)]
+struct WithKernel<'a> {
+    #[serde(flatten)]
+    form: Form<'a>,
+    /// What the kernel of this machine has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<&'a Found>,
+}
 
 pub(super) async fn run(args: &Why, global: &Global) -> Result<ExitCode> {
     let is_stdin = |path: &Path| path == Path::new(STDIN);
@@ -58,11 +48,7 @@ pub(super) async fn run(args: &Why, global: &Global) -> Result<ExitCode> {
     }
     let recording = args.record.as_deref().map(Recording::create).transpose()?;
     let start = Instant::now();
-    let (world, count) = if args.filename.is_empty() {
-        load::from_datastore(global, recording).await?
-    } else {
-        load::from_files(args, recording)?
-    };
+    let (world, count) = load::world(args, global, recording).await?;
     if args.verbose {
         let seconds = start.elapsed().as_secs_f64();
         writeln!(
@@ -120,7 +106,7 @@ fn write_answer(
     if let Some(file) = &args.batch {
         return answer_batch(args, file, world, out);
     }
-    let question = Question::from_args(args)?;
+    let question = question(args)?;
     let kernels = world.kernels();
     let mut judge = world.engine.judge_with(&kernels);
     let reply = question.ask(&world.directory, &mut judge)?;
@@ -130,7 +116,11 @@ fn write_answer(
     let told = text::Told::new(&question, &reply);
     match args.output {
         WhyOutput::Json => {
-            serde_json::to_writer(&mut *out, &reply.form().with_kernel(found.as_ref()))?;
+            let form = WithKernel {
+                form: reply.form(),
+                live: found.as_ref(),
+            };
+            serde_json::to_writer(&mut *out, &form)?;
             writeln!(out)?;
         }
         WhyOutput::Text if args.short => told.write_line(out)?,
@@ -143,7 +133,7 @@ fn write_answer(
         found.write(out)?;
     }
     let mut judged = reply.judged().iter();
-    let with_header = judged.find(|one| flow::has_authentication_header(&one.connection.flow));
+    let with_header = judged.find(|one| has_authentication_header(&one.connection.flow));
     if let Some(judged) = with_header {
         let about = kernels.about_header(&judged.verdict);
         writeln!(anstream::stderr(), "note: {about}")?;
@@ -155,6 +145,33 @@ fn write_answer(
         Outcome::Allow => ExitCode::SUCCESS,
         Outcome::Deny => ExitCode::from(DENIED),
     })
+}
+
+/// The question of the command line.
+fn question(args: &Why) -> Result<Question> {
+    let (Some(from), Some(to)) = (&args.from, &args.to) else {
+        bail!("say FROM and TO, such as `tortie why shop/web shop/db`");
+    };
+    Question::new(&Asked {
+        from,
+        to,
+        protocol: args.protocol.as_deref(),
+        port: args.port.as_deref(),
+        source_port: args.src_port,
+        icmp_type: args.icmp_type,
+        icmp_code: args.icmp_code,
+        ip_version: args.ip_version.map(IpVersion::into),
+    })
+}
+
+/// Writes what `tortie why` prints.
+pub(super) fn write(answer: &Answer, out: &mut impl Write) -> Result<()> {
+    text::Told::new(&answer.question, &answer.reply).write(out)
+}
+
+/// Writes it as one line.
+pub(super) fn write_line(answer: &Answer, out: &mut impl Write) -> Result<()> {
+    text::Told::new(&answer.question, &answer.reply).write_line(out)
 }
 
 fn answer_batch(args: &Why, file: &Path, world: &World, out: &mut impl Write) -> Result<ExitCode> {

@@ -7,11 +7,12 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 use tortie_engine::verdict::Outcome;
+use tortie_why::Answer;
 
-use super::Answer;
 use super::cast::{CAST, Cell, IpVersion, Protocol};
 use super::script::Change;
 use crate::args::{Demo, DemoDataplane};
+use crate::commands::why;
 
 /// All that happened.
 #[derive(Debug, Serialize)]
@@ -194,7 +195,7 @@ impl Explanation {
         let (from, to) = (cell.source().full_name(), cell.destination().full_name());
         let (protocol, port) = (cell.protocol.as_str(), cell.port());
         let mut text = Vec::new();
-        answer.write(&mut text)?;
+        why::write(answer, &mut text)?;
         Ok(Self {
             command: format!("tortie why {from} {to} --protocol {protocol} --port {port}"),
             answer: serde_json::to_value(&answer.verdict)?,

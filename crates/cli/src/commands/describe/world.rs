@@ -12,7 +12,7 @@ use tortie_engine::verdict::{AppliedPolicy, EndpointKey};
 use tortie_engine::{Config, Engine, Scope, Update};
 use tortie_selector::Selector;
 
-use crate::commands::why::updates;
+use crate::commands::why::load;
 
 /// What the datastore tells agents, and what the engine makes of it.
 pub(super) struct World {
@@ -22,7 +22,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) async fn load(connection: &Connection) -> Result<Self> {
-        let updates = updates::of_connection(connection).await?;
+        let updates = load::updates_of_connection(connection).await?;
         let mut engine = Engine::new(Config {
             scope: Scope::AllNodes,
             ..Config::for_node("")

@@ -14,7 +14,7 @@ use tortie_engine::{Engine, Message, Update};
 use tortie_rules::Dataplane as Kind;
 
 use crate::args::Global;
-use crate::commands::why::updates;
+use crate::commands::why::load;
 
 /// What a node must enforce.
 pub(in crate::commands) struct Enforced {
@@ -43,9 +43,9 @@ pub(in crate::commands) async fn load(
     global: &Global,
 ) -> Result<Vec<Update>> {
     if files.is_empty() {
-        updates::of_datastore(global).await
+        load::updates_of_datastore(global).await
     } else {
-        updates::of_files(files, recursive)
+        load::updates_of_files(files, recursive)
     }
 }
 

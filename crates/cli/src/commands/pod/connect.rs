@@ -17,7 +17,7 @@ use super::site::Site;
 use super::{DEFAULT_NAMESPACE, find, open_network};
 use crate::args::PodConnect;
 use crate::commands::until_signal;
-use crate::commands::why::Answers;
+use crate::commands::why;
 
 /// Exit code for what is not connected.
 const NOT_CONNECTED: u8 = 2;
@@ -110,9 +110,9 @@ impl Trial<'_> {
             out,
             "{style}{word}{style:#}: {from} to {whom}, {protocol}: {outcome}{since}"
         )?;
-        let answers = Answers::from(&self.site.client()).await?;
+        let answers = why::load::answers(&self.site.client()).await?;
         write!(out, "  why: ")?;
-        answers.ask(&self.question())?.write_line(&mut out)?;
+        why::write_line(&answers.ask(&self.question())?, &mut out)?;
         out.flush()?;
         Ok(())
     }

@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use tortie_agent::NodeStatus;
+use tortie_agent::asked::{self, Answer};
 use tortie_config::{Config, Sources, from_environment, resolve};
 
 use super::Found;
 use super::cluster::Cluster;
 use crate::commands::agent::{PARAMETER_FILE, node_name, parameter_file};
-use crate::commands::agent_status::{self, Answer};
 use crate::commands::node::enforced;
 
 /// Asks the agent of this machine, if there is one.
@@ -17,7 +17,7 @@ pub(super) async fn ask(given: Option<&str>, found: &mut Found) -> Result<()> {
     let is_node = given.is_some() || nodes.into_iter().any(|node| *node == name);
     found.node = is_node.then(|| name.clone());
     let config = parameters(found.cluster.as_ref(), &name)?;
-    match agent_status::ask(&config).await {
+    match asked::ask(&config).await {
         Ok(Answer::Status(status)) => take(*status, found),
         Ok(Answer::Refused { about, error }) => found.not_asked.push(format!(
             "the agent of this machine, {about}, which answers root and its own user: {error}"

@@ -7,11 +7,9 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tortie_engine::verdict::Judge;
+use tortie_why::{Form, Question, Reply, World};
 
-use super::flow::Question;
-use super::reply::{Form, Reply};
 use super::text;
-use super::world::World;
 use crate::args::WhyOutput;
 
 /// What became of a batch.

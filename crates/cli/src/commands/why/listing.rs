@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tortie_api::names::{PolicyId, PolicyKind};
 use tortie_convert::policy_id;
 use tortie_engine::verdict::{AppliedPolicy, EndpointKey, Point};
+use tortie_why::World;
 
-use super::world::World;
 use crate::args::WhyOutput;
 use crate::commands::kinds;
 use crate::output::Table;

@@ -21,9 +21,8 @@ use tortie_rules::{
     Chain, Dataplane as Kind, Direction, EndpointChain, IpVersion, Renderer, Rule, SetLayout,
     Table, endpoint_chain_name, iptables, nftables, policy_chain_name, profile_chain_name,
 };
+use tortie_why::{Judged, Reply, World};
 
-use super::reply::{Judged, Reply};
-use super::world::World;
 use crate::args::{Global, Why};
 use crate::commands::node::enforced;
 use counters::Counters;

@@ -13,12 +13,7 @@ use serde_json::Value;
 use tortie_api::k8s::ProfileOwner;
 use tortie_api::names::PolicyId;
 use tortie_engine::verdict::{By, End, Flow, Outcome, Point, RuleStep, Side, Step, Verdict};
-
-use super::flow::Question;
-use super::made_up::MadeUp;
-use super::meaning::Behind;
-use super::reply::{Judged, Reply};
-use super::sources::Sources;
+use tortie_why::{Behind, Judged, MadeUp, Question, Reply, Sources};
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tortie_engine::verdict::{By, Flow, Outcome, Point, Side, Verdict};
 
-use super::super::reply::Judged;
+use tortie_why::Judged;
 
 /// One side of a connection.
 struct Stand<'a> {

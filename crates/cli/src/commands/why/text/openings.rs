@@ -4,7 +4,7 @@ use tortie_engine::input::Icmp;
 use tortie_engine::message::PortRange;
 use tortie_engine::verdict::{Flow, Opening};
 
-use super::super::reply::Judged;
+use tortie_why::Judged;
 
 /// `, all protocols and ports`: what was asked about.
 pub(super) fn asked(flow: &Flow) -> String {

@@ -13,13 +13,13 @@ const NODE: &str = "no-node.";
 
 /// Hands out addresses that nobody has.
 #[derive(Debug, Default)]
-pub(super) struct MadeUp {
+pub struct MadeUp {
     count: u32,
 }
 
 impl MadeUp {
     /// The next two addresses, one of each version.
-    pub(super) fn addresses(&mut self) -> [IpAddr; 2] {
+    pub(crate) fn addresses(&mut self) -> [IpAddr; 2] {
         self.count += 1;
         let v4 = u32::from(IPV4) + self.count;
         let v6 = u128::from(IPV6) + u128::from(self.count);
@@ -27,12 +27,12 @@ impl MadeUp {
     }
 
     /// How many asked for addresses.
-    pub(super) fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
     /// Whether an address is made up.
-    pub(super) fn is_address(address: IpAddr) -> bool {
+    pub fn is_address(address: IpAddr) -> bool {
         match address {
             IpAddr::V4(v4) => v4.octets()[0] >= 240 && v4 != Ipv4Addr::BROADCAST,
             IpAddr::V6(v6) => v6.segments()[..4] == IPV6.segments()[..4],
@@ -40,12 +40,12 @@ impl MadeUp {
     }
 
     /// A node for one pod alone.
-    pub(super) fn node(namespace: &str, pod: &str) -> String {
+    pub(crate) fn node(namespace: &str, pod: &str) -> String {
         format!("{NODE}{namespace}.{pod}")
     }
 
     /// Whether a node is made up.
-    pub(super) fn is_node(node: &str) -> bool {
+    pub(crate) fn is_node(node: &str) -> bool {
         node.starts_with(NODE)
     }
 }

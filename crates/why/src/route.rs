@@ -6,12 +6,12 @@ use anyhow::Result;
 use tortie_engine::input::EncapMode;
 use tortie_engine::verdict::{End, EndpointKey, Gate, Hop, Translated};
 
-use super::directory::{Directory, Host, HostInterface};
-use super::party::{Party, Who};
+use crate::directory::{Directory, Host, HostInterface};
+use crate::party::{Party, Who};
 
 /// How the destination of a packet is translated on its way.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Way<'d> {
+pub(crate) enum Way<'d> {
     /// It is not.
     Direct,
     /// On the node where the packet begins, or the first that it comes to.
@@ -25,10 +25,10 @@ pub(super) enum Way<'d> {
 
 /// The nodes that a packet passes.
 #[derive(Debug, Default)]
-pub(super) struct Route {
-    pub(super) hops: Vec<Hop>,
+pub(crate) struct Route {
+    pub(crate) hops: Vec<Hop>,
     /// What could not be told for certain.
-    pub(super) remarks: Vec<String>,
+    pub(crate) remarks: Vec<String>,
 }
 
 /// A packet on its way.
@@ -39,7 +39,7 @@ struct Travel<'d> {
 }
 
 /// The way of a packet between two parties.
-pub(super) fn find(
+pub(crate) fn find(
     directory: &Directory,
     (from, to): (&Party<'_>, &Party<'_>),
     (source, destination): (IpAddr, IpAddr),

@@ -12,31 +12,27 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tortie_api::{Path as FieldPath, Problems, Resource, yaml};
 
-pub(crate) use many::read_many;
-pub(crate) use origin::Origin;
+pub use many::read_many;
+pub use origin::Origin;
 use origin::Source;
 
 /// Largest file that is read; a mistake such as `-f /dev/zero` must not fill the memory.
 const MAX_FILE: u64 = 256 << 20;
 
 /// What standard input is called in messages.
-pub(crate) const STDIN: &str = "stdin";
+pub const STDIN: &str = "stdin";
 
 /// One resource as it stands in a file.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub struct Document {
     /// Where it stands.
-    pub(crate) origin: Origin,
+    pub origin: Origin,
     /// What it says.
-    pub(crate) value: Value,
+    pub value: Value,
 }
 
 /// Reads all documents of files and folders.
-pub(crate) fn read_all(
-    paths: &[PathBuf],
-    recursive: bool,
-    skip_empty: bool,
-) -> Result<Vec<Document>> {
+pub fn read_all(paths: &[PathBuf], recursive: bool, skip_empty: bool) -> Result<Vec<Document>> {
     let mut documents = Vec::new();
     each_text(paths, recursive, &mut |file, text| {
         documents.extend(parse(file, text)?);
@@ -111,7 +107,7 @@ fn has_resource_extension(path: &Path) -> bool {
 }
 
 /// Splits text into documents; lists count as their items.
-pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Document>> {
+pub fn parse(file: &str, text: &str) -> Result<Vec<Document>> {
     let values = yaml::parse(text)
         .map_err(|error| anyhow::anyhow!("{file}: not valid YAML or JSON: {error}"))?;
     let source = Source::new(file, text);
@@ -168,18 +164,18 @@ fn flatten(value: Value, at: &FieldPath<'_>, take: &mut dyn FnMut(Value, &FieldP
 
 impl Document {
     /// `Kind(namespace/name)` as far as the document says so.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         name(&self.value)
     }
 
     /// Reads the document as a resource, in the given namespace if it names none.
-    pub(crate) fn decode(&self, namespace: Option<&str>) -> Result<Resource, Problems> {
+    pub fn decode(&self, namespace: Option<&str>) -> Result<Resource, Problems> {
         decode(&self.value, namespace)
     }
 }
 
 /// `Kind(namespace/name)` as far as an object says so.
-pub(crate) fn name(value: &Value) -> String {
+pub fn name(value: &Value) -> String {
     let text = |pointer| value.pointer(pointer).and_then(Value::as_str);
     let kind = text("/kind").unwrap_or("(no kind)");
     let name = text("/metadata/name").unwrap_or("(no name)");
@@ -190,7 +186,7 @@ pub(crate) fn name(value: &Value) -> String {
 }
 
 /// Reads an object as a resource, in the given namespace if it names none.
-pub(crate) fn decode(value: &Value, namespace: Option<&str>) -> Result<Resource, Problems> {
+pub fn decode(value: &Value, namespace: Option<&str>) -> Result<Resource, Problems> {
     let api_version = value
         .get("apiVersion")
         .and_then(Value::as_str)
@@ -230,10 +226,7 @@ fn refuse_nulls(value: &Value) -> Result<(), Problems> {
 }
 
 /// Fills in the namespace of a namespaced resource, and refuses one that contradicts the command line or the kind.
-pub(crate) fn set_namespace(
-    resource: &mut Resource,
-    namespace: Option<&str>,
-) -> Result<(), Problems> {
+pub fn set_namespace(resource: &mut Resource, namespace: Option<&str>) -> Result<(), Problems> {
     let kind = resource.kind();
     let metadata = resource.metadata_mut();
     let rule = if !kind.is_namespaced() {

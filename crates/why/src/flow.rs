@@ -4,31 +4,58 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
+use tortie_api::names::IpVersion;
 use tortie_api::scalar::Protocol;
 use tortie_engine::input::Icmp;
 use tortie_engine::message::AUTHENTICATION_HEADER;
 use tortie_engine::verdict::Flow;
 
-use super::near::{did_you_mean, nearest};
-use crate::args::{IpVersion, Why};
+use crate::near::{did_you_mean, nearest};
 
 /// A question about a connection, as it was asked.
 #[derive(Debug, Default)]
-pub(super) struct Question {
-    pub(super) from: String,
-    pub(super) to: String,
-    pub(super) protocol: Option<Protocol>,
-    pub(super) port: Option<Port>,
-    pub(super) source_port: Option<u16>,
-    pub(super) icmp_type: Option<u8>,
+pub struct Question {
+    /// Where the connection comes from.
+    pub from: String,
+    /// Where it goes to.
+    pub to: String,
+    /// The protocol, if it matters.
+    pub protocol: Option<Protocol>,
+    /// The port that it goes to.
+    pub port: Option<Port>,
+    pub(crate) source_port: Option<u16>,
+    pub(crate) icmp_type: Option<u8>,
     icmp_code: Option<u8>,
-    pub(super) ip_version: Option<IpVersion>,
+    pub(crate) ip_version: Option<IpVersion>,
+}
+
+/// A question as its parts are written.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Where the connection comes from: a pod, a host or an address.
+    pub from: &'a str,
+    /// Where it goes to: the same, or a service.
+    pub to: &'a str,
+    /// The protocol, by name or number.
+    pub protocol: Option<&'a str>,
+    /// The port that it goes to: a number, or the name that the destination gives it.
+    pub port: Option<&'a str>,
+    /// The port that it comes from.
+    pub source_port: Option<u16>,
+    /// The type of an ICMP message.
+    pub icmp_type: Option<u8>,
+    /// Its code.
+    pub icmp_code: Option<u8>,
+    /// The version of IP, where both ends have both.
+    pub ip_version: Option<IpVersion>,
 }
 
 /// A port that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Port {
+pub enum Port {
+    /// By number.
     Number(u16),
+    /// By the name that the destination gives it.
     Name(String),
 }
 
@@ -65,25 +92,22 @@ const UDP_LITE: u8 = 136;
 // === impl Question ===
 
 impl Question {
-    /// The question of the command line.
-    pub(super) fn from_args(args: &Why) -> Result<Self> {
-        let (Some(from), Some(to)) = (&args.from, &args.to) else {
-            bail!("say FROM and TO, such as `tortie why shop/web shop/db`");
-        };
+    /// The question that options ask.
+    pub fn new(asked: &Asked<'_>) -> Result<Self> {
         Ok(Self {
-            from: from.clone(),
-            to: to.clone(),
-            protocol: args.protocol.as_deref().map(protocol).transpose()?,
-            port: args.port.as_deref().map(port).transpose()?,
-            source_port: args.src_port,
-            icmp_type: args.icmp_type,
-            icmp_code: args.icmp_code,
-            ip_version: args.ip_version,
+            from: asked.from.to_owned(),
+            to: asked.to.to_owned(),
+            protocol: asked.protocol.map(protocol).transpose()?,
+            port: asked.port.map(port).transpose()?,
+            source_port: asked.source_port,
+            icmp_type: asked.icmp_type,
+            icmp_code: asked.icmp_code,
+            ip_version: asked.ip_version,
         })
     }
 
     /// The question of a line of a batch. Fields that are not known are left alone, unless they look like a slip.
-    pub(super) fn from_json(fields: &Map<String, Value>) -> Result<Self> {
+    pub fn from_json(fields: &Map<String, Value>) -> Result<Self> {
         for field in fields.keys().filter(|field| !FIELDS.contains(&&***field)) {
             let near = nearest(field, FIELDS.into_iter());
             if !near.is_empty() {
@@ -136,7 +160,7 @@ impl Question {
     }
 
     /// Refuses ports where the protocol has none, or is not known.
-    pub(super) fn check_ports(&self, protocol: Option<&Protocol>) -> Result<()> {
+    pub(crate) fn check_ports(&self, protocol: Option<&Protocol>) -> Result<()> {
         let source = self.source_port.map(Port::Number);
         let Some(port) = self.port.clone().or(source) else {
             return Ok(());
@@ -155,7 +179,7 @@ impl Question {
     }
 
     /// The protocol and the ICMP message; the type of a message implies its protocol.
-    pub(super) fn icmp(&self, is_ipv4: bool) -> Result<(Option<Protocol>, Option<Icmp>)> {
+    pub(crate) fn icmp(&self, is_ipv4: bool) -> Result<(Option<Protocol>, Option<Icmp>)> {
         let Some(kind) = self.icmp_type else {
             if let Some(code) = self.icmp_code {
                 bail!("ICMP code {code} needs an ICMP type");
@@ -183,7 +207,7 @@ impl Question {
     }
 
     /// The versions of IP that packets may have, those first that are meant unless the question says otherwise.
-    pub(super) fn versions(&self) -> Result<&'static [IpVersion]> {
+    pub(crate) fn versions(&self) -> Result<&'static [IpVersion]> {
         let is_icmpv6 = self.protocol.as_ref().is_some_and(Protocol::is_icmpv6);
         match self.ip_version {
             Some(IpVersion::V4) if is_icmpv6 => {
@@ -224,7 +248,7 @@ fn port(text: &str) -> Result<Port> {
 }
 
 /// Whether a packet has an authentication header in IPv6.
-pub(super) fn has_authentication_header(flow: &Flow) -> bool {
+pub fn has_authentication_header(flow: &Flow) -> bool {
     let protocol = flow.protocol.as_ref().and_then(Protocol::number);
     flow.destination.address.is_ipv6() && protocol == Some(AUTHENTICATION_HEADER)
 }

@@ -16,7 +16,7 @@ pub(crate) struct Source {
 
 /// Where a resource stands.
 #[derive(Debug, Clone)]
-pub(crate) struct Origin {
+pub struct Origin {
     pub(super) source: Arc<Source>,
     /// Its number within the file, from 1.
     pub(super) number: usize,
@@ -45,12 +45,12 @@ impl Source {
 
 impl Origin {
     /// `file: document 2`
-    pub(crate) fn place(&self) -> String {
+    pub fn place(&self) -> String {
         format!("{}: document {}", self.source.name, self.number)
     }
 
     /// `file:17: document 2`, with the line of a field.
-    pub(crate) fn place_of(&self, field: &str) -> String {
+    pub fn place_of(&self, field: &str) -> String {
         match self.line(field) {
             Some(line) => format!("{}:{line}: document {}", self.source.name, self.number),
             None => self.place(),
@@ -58,7 +58,7 @@ impl Origin {
     }
 
     /// The line of a field, from 1.
-    pub(crate) fn line(&self, field: &str) -> Option<u64> {
+    pub fn line(&self, field: &str) -> Option<u64> {
         let separator = match (
             self.path.is_empty(),
             field.is_empty() || field.starts_with('['),

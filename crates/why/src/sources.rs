@@ -10,29 +10,29 @@ use serde_json::Value;
 use tortie_api::k8s::{self, ClusterNetworkPolicy};
 use tortie_api::names::{PolicyId, PolicyKind};
 
-use crate::input::{self, STDIN};
+use tortie_input::{self as input, STDIN};
 
 /// The files that policies come from.
 #[derive(Debug, Default)]
-pub(super) struct Sources {
+pub struct Sources {
     policies: HashMap<PolicyId, Source>,
 }
 
 /// An object of a file.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
-    pub(super) file: Arc<str>,
+pub(crate) struct Source {
+    pub(crate) file: Arc<str>,
     /// Its number within the file, from 1.
-    pub(super) number: usize,
+    pub(crate) number: usize,
 }
 
 impl Sources {
-    pub(super) fn note(&mut self, policy: &PolicyId, source: &Source) {
+    pub(crate) fn note(&mut self, policy: &PolicyId, source: &Source) {
         self.policies.insert(policy.clone(), source.clone());
     }
 
     /// `shop.yaml:31`, where a rule of a policy is written. The file is read again: few rules are shown.
-    pub(super) fn place(&self, policy: &PolicyId, is_ingress: bool, rule: usize) -> Option<String> {
+    pub fn place(&self, policy: &PolicyId, is_ingress: bool, rule: usize) -> Option<String> {
         let Source { file, number } = self.policies.get(policy)?;
         if **file == *STDIN {
             return Some(format!("{file}: document {number}"));

@@ -14,22 +14,22 @@ use tortie_engine::input::{
     WorkloadEndpoint, WorkloadEndpointKey,
 };
 
-use super::made_up::MadeUp;
-use super::services::{Candidate, Service, ServiceNotes};
-use super::suggest::Names;
+use crate::made_up::MadeUp;
+use crate::services::{Candidate, Service, ServiceNotes};
+use crate::suggest::Names;
 
 /// What the updates said, so far.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(crate) struct Notes {
     workloads: HashMap<WorkloadEndpointKey, NotedWorkload>,
     hosts: HashMap<String, Host>,
     /// Pods in the network of their host, by `namespace/name`, with the node.
     host_pods: HashMap<String, String>,
     policies: HashSet<PolicyId>,
     pools: Vec<(IpNet, IpPool)>,
-    pub(super) services: ServiceNotes,
+    pub(crate) services: ServiceNotes,
     /// Whether labels of workloads are kept, for services that have no endpoint slices.
-    pub(super) keeps_labels: bool,
+    pub(crate) keeps_labels: bool,
 }
 
 #[derive(Debug, Default)]
@@ -41,56 +41,56 @@ struct NotedWorkload {
 
 /// Who is who.
 #[derive(Debug)]
-pub(super) struct Directory {
-    pub(super) workloads: Vec<Workload>,
+pub struct Directory {
+    pub(crate) workloads: Vec<Workload>,
     /// Places in `workloads`, by `namespace/name`.
-    pub(super) by_name: HashMap<String, Vec<usize>>,
-    pub(super) hosts: HashMap<String, Host>,
+    pub(crate) by_name: HashMap<String, Vec<usize>>,
+    pub(crate) hosts: HashMap<String, Host>,
     /// Nodes of host endpoints, by the name of the endpoint.
-    pub(super) host_endpoints: HashMap<String, String>,
-    pub(super) host_pods: HashMap<String, String>,
-    pub(super) policies: HashSet<PolicyId>,
+    pub(crate) host_endpoints: HashMap<String, String>,
+    pub(crate) host_pods: HashMap<String, String>,
+    pub(crate) policies: HashSet<PolicyId>,
     by_address: HashMap<IpAddr, Vec<Owner>>,
-    pub(super) pools: Vec<(IpNet, IpPool)>,
-    pub(super) services: Vec<Service>,
+    pub(crate) pools: Vec<(IpNet, IpPool)>,
+    pub(crate) services: Vec<Service>,
     /// Made only for the first error that makes suggestions.
-    pub(super) names: OnceCell<Names>,
+    pub(crate) names: OnceCell<Names>,
 }
 
 /// An interface of a workload.
 #[derive(Debug)]
-pub(super) struct Workload {
-    pub(super) key: WorkloadEndpointKey,
+pub(crate) struct Workload {
+    pub(crate) key: WorkloadEndpointKey,
     /// Its addresses; none if it is not running.
-    pub(super) addresses: Vec<IpAddr>,
+    pub(crate) addresses: Vec<IpAddr>,
     /// Its ports with names.
-    pub(super) ports: Vec<EndpointPort>,
+    pub(crate) ports: Vec<EndpointPort>,
 }
 
 /// A node.
 #[derive(Debug, Default)]
-pub(super) struct Host {
-    pub(super) name: String,
+pub(crate) struct Host {
+    pub(crate) name: String,
     /// Its addresses, the most usual first.
-    pub(super) addresses: Vec<IpAddr>,
+    pub(crate) addresses: Vec<IpAddr>,
     /// The networks of its own addresses.
-    pub(super) subnets: Vec<IpNet>,
-    pub(super) endpoints: Vec<HostInterface>,
+    pub(crate) subnets: Vec<IpNet>,
+    pub(crate) endpoints: Vec<HostInterface>,
 }
 
 /// A host endpoint.
 #[derive(Debug)]
-pub(super) struct HostInterface {
-    pub(super) key: HostEndpointKey,
-    pub(super) is_all_interfaces: bool,
-    pub(super) expected: Vec<IpAddr>,
+pub(crate) struct HostInterface {
+    pub(crate) key: HostEndpointKey,
+    pub(crate) is_all_interfaces: bool,
+    pub(crate) expected: Vec<IpAddr>,
     /// Its ports with names.
-    pub(super) ports: Vec<EndpointPort>,
+    pub(crate) ports: Vec<EndpointPort>,
 }
 
 /// Who has an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     /// The workload at this place.
     Workload(usize),
     /// The node of this name.
@@ -101,7 +101,7 @@ pub(super) enum Owner {
 
 impl Notes {
     /// Notes an update before the engine gets it.
-    pub(super) fn note(&mut self, update: &Update) {
+    pub(crate) fn note(&mut self, update: &Update) {
         match update {
             Update::WorkloadEndpoint(key, endpoint) => {
                 let noted = endpoint.as_deref().map(|endpoint| NotedWorkload {
@@ -133,12 +133,12 @@ impl Notes {
     }
 
     /// Forgets a workload that an update has just removed.
-    pub(super) fn forget_workload(&mut self, key: &WorkloadEndpointKey) {
+    pub(crate) fn forget_workload(&mut self, key: &WorkloadEndpointKey) {
         self.workloads.remove(key);
     }
 
     /// Notes a pod in the network of its host.
-    pub(super) fn host_pod(&mut self, pod: String, node: &str, addresses: &[IpAddr]) {
+    pub(crate) fn host_pod(&mut self, pod: String, node: &str, addresses: &[IpAddr]) {
         for address in addresses {
             self.host_address(node, *address);
         }
@@ -147,7 +147,7 @@ impl Notes {
     }
 
     /// Notes an address of a node.
-    pub(super) fn host_address(&mut self, node: &str, address: IpAddr) {
+    pub(crate) fn host_address(&mut self, node: &str, address: IpAddr) {
         let host = self.host(node);
         if !host.addresses.contains(&address) {
             host.addresses.push(address);
@@ -166,7 +166,7 @@ impl Notes {
     }
 
     /// The endpoint slices that a cluster would make for services that have none.
-    pub(super) fn missing_slices(&self) -> Vec<EndpointSlice> {
+    pub(crate) fn missing_slices(&self) -> Vec<EndpointSlice> {
         let mut pods: Vec<(&WorkloadEndpointKey, &NotedWorkload)> = self.workloads.iter().collect();
         pods.sort_unstable_by_key(|(key, _)| *key);
         let pods = pods.into_iter().filter_map(|(key, noted)| {
@@ -188,7 +188,7 @@ impl Notes {
     }
 
     /// Makes the directory; hosts without an address get made-up ones, if there are any.
-    pub(super) fn close(mut self, mut made_up: Option<&mut MadeUp>) -> Directory {
+    pub(crate) fn close(mut self, mut made_up: Option<&mut MadeUp>) -> Directory {
         let nodes: HashSet<String> = self
             .workloads
             .keys()
@@ -264,18 +264,18 @@ impl Notes {
 
 impl Directory {
     /// Who has an address; several if it is not clear.
-    pub(super) fn owners(&self, address: IpAddr) -> &[Owner] {
+    pub(crate) fn owners(&self, address: IpAddr) -> &[Owner] {
         self.by_address.get(&address).map_or(&[], Vec::as_slice)
     }
 
     /// The service that has an address of its own.
-    pub(super) fn service_at(&self, address: IpAddr) -> Option<&Service> {
+    pub(crate) fn service_at(&self, address: IpAddr) -> Option<&Service> {
         let mut services = self.services.iter();
         services.find(|service| service.addresses.contains(&address))
     }
 
     /// A service by `namespace/name`.
-    pub(super) fn service(&self, name: &str) -> Option<&Service> {
+    pub(crate) fn service(&self, name: &str) -> Option<&Service> {
         self.services.iter().find(|service| service.name == name)
     }
 }

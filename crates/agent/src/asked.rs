@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tortie_agent::{LocalAgent, NodeStatus};
 use tortie_config::Config;
+
+use crate::{LocalAgent, NodeStatus};
 
 /// How long an agent may take to answer; one that takes longer counts as absent.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -16,12 +17,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MAX_ANSWER: u64 = 64 << 20;
 
 /// What came of asking.
-pub(super) enum Answer {
+#[derive(Debug)]
+pub enum Answer {
+    /// What it said.
     Status(Box<NodeStatus>),
     /// There is an agent, which does not tell us.
     Refused {
         /// Who it is.
         about: String,
+        /// Why not.
         error: io::Error,
     },
     /// There is no agent.
@@ -29,7 +33,8 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    pub(super) fn status(self) -> Option<NodeStatus> {
+    /// The status, if it was told.
+    pub fn status(self) -> Option<NodeStatus> {
         match self {
             Self::Status(status) => Some(*status),
             Self::Refused { .. } | Self::Absent => None,
@@ -38,7 +43,7 @@ impl Answer {
 }
 
 /// Asks where an agent answers root and its own user, and then where it answers everybody, if it was told to.
-pub(super) async fn ask(config: &Config) -> io::Result<Answer> {
+pub async fn ask(config: &Config) -> io::Result<Answer> {
     let answer = match tokio::task::spawn_blocking(ask_locally).await {
         Ok(answer) => answer?,
         Err(error) => return Err(error.into()),

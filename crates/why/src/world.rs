@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use tortie_agent::{LocalAgent, NodeStatus, Settings};
+use tortie_agent::{LocalAgent, NodeStatus, Settings, asked};
 use tortie_api::k8s::{ProfileOwner, default_allow_profile};
 use tortie_api::tier::{BUILT_IN, TierSpec};
 use tortie_api::{Resource, Tier};
@@ -15,21 +15,22 @@ use tortie_engine::input::{Update, WorkloadEndpointKey};
 use tortie_engine::record::Event;
 use tortie_engine::{Config, Engine, Message, Scope};
 
-use super::directory::{Directory, Notes};
-use super::kernels::Kernels;
-use super::made_up::MadeUp;
-use super::object::{HostPod, Object, PodObject, bare_namespace, bare_service_account};
-use super::recording::Recording;
-use super::sources::{Source, Sources};
-use crate::commands::agent_status;
+use crate::directory::{Directory, Notes};
+use crate::kernels::Kernels;
+use crate::made_up::MadeUp;
+use crate::object::{HostPod, Object, PodObject, bare_namespace, bare_service_account};
+use crate::recording::Recording;
+use crate::sources::{Source, Sources};
 
 /// How many of the namespaces and service accounts that were filled in a note names.
 const SHOWN: usize = 5;
 
 /// All that is known, ready for questions.
-pub(super) struct World {
-    pub(super) engine: Engine,
-    pub(super) directory: Directory,
+pub struct World {
+    /// Says what applies to whom, and decides.
+    pub engine: Engine,
+    /// Who has which name and address.
+    pub directory: Directory,
     /// The parameters of agents that have none of their own.
     config: parameters::Config,
     /// What the agent of this machine says, if it was asked and answered.
@@ -37,11 +38,11 @@ pub(super) struct World {
     /// What it was started with.
     settings: Option<Settings>,
     /// Where policies are written.
-    pub(super) sources: Sources,
+    pub sources: Sources,
 }
 
 /// Takes what there is, and makes a world of it.
-pub(super) struct Builder<L = Asked> {
+pub(crate) struct Builder<L = Asked> {
     listener: L,
     converter: Converter,
     notes: Notes,
@@ -60,13 +61,13 @@ pub(super) struct Builder<L = Asked> {
 }
 
 /// Who is told what there is.
-pub(super) trait Listener {
+pub(crate) trait Listener {
     /// An update.
     fn hear(&mut self, update: &Update);
 }
 
 /// An engine that will be asked questions, and the recording of what it was told.
-pub(super) struct Asked {
+pub(crate) struct Asked {
     engine: Engine,
     recording: Option<Recording>,
 }
@@ -90,7 +91,7 @@ impl Listener for Vec<Update> {
 
 impl Builder {
     /// A world with nothing but what always exists. What its engine is told is recorded, if that is wanted.
-    pub(super) fn new(mut recording: Option<Recording>) -> Self {
+    pub(crate) fn new(mut recording: Option<Recording>) -> Self {
         let config = Config {
             scope: Scope::AllNodes,
             allow_source_spoofing: true,
@@ -106,7 +107,7 @@ impl Builder {
     }
 
     /// The world; hosts without an address get one if `with_made_up`.
-    pub(super) fn build(self, with_made_up: bool) -> Result<World> {
+    pub(crate) fn build(self, with_made_up: bool) -> Result<World> {
         let Self {
             listener,
             notes,
@@ -149,16 +150,16 @@ impl Builder {
 
 impl World {
     /// Asks the agent of this machine, which knows what its kernel refused.
-    pub(super) async fn ask_local_agent(&mut self) {
-        let answer = agent_status::ask(&self.config).await;
-        self.local = answer.ok().and_then(agent_status::Answer::status);
+    pub async fn ask_local_agent(&mut self) {
+        let answer = asked::ask(&self.config).await;
+        self.local = answer.ok().and_then(asked::Answer::status);
         // Others than root and the agent's user are not told.
         let found = LocalAgent::find().ok().flatten();
         self.settings = found.and_then(|agent| agent.settings().ok());
     }
 
     /// What is known of the kernels of its nodes.
-    pub(super) fn kernels(&self) -> Kernels<'_> {
+    pub fn kernels(&self) -> Kernels<'_> {
         Kernels::new(&self.engine, &self.config, self.local.clone())
             .with_settings(self.settings.clone())
     }
@@ -166,7 +167,7 @@ impl World {
 
 impl<L: Listener> Builder<L> {
     /// A world with nothing in it.
-    pub(super) fn empty(listener: L) -> Self {
+    pub(crate) fn empty(listener: L) -> Self {
         Self {
             listener,
             converter: Converter::new(),
@@ -183,12 +184,12 @@ impl<L: Listener> Builder<L> {
     }
 
     /// Who was told.
-    pub(super) fn into_listener(self) -> L {
+    pub(crate) fn into_listener(self) -> L {
         self.listener
     }
 
     /// Takes what always exists.
-    pub(super) fn built_ins(&mut self) {
+    pub(crate) fn built_ins(&mut self) {
         for (name, order, action) in BUILT_IN {
             let mut tier = Tier {
                 spec: TierSpec {
@@ -204,7 +205,7 @@ impl<L: Listener> Builder<L> {
     }
 
     /// Takes an object of a file.
-    pub(super) fn object_of(&mut self, object: Object, source: Source) -> Vec<ObjectProblem> {
+    pub(crate) fn object_of(&mut self, object: Object, source: Source) -> Vec<ObjectProblem> {
         self.current = Some(source);
         let problems = self.object(object);
         self.current = None;
@@ -224,7 +225,7 @@ impl<L: Listener> Builder<L> {
     }
 
     /// Takes a resource; what is wrong with it counts as absent.
-    pub(super) fn resource(&mut self, resource: &Resource) -> Vec<ObjectProblem> {
+    pub(crate) fn resource(&mut self, resource: &Resource) -> Vec<ObjectProblem> {
         let converted = self.converter.set(resource);
         for update in &converted.updates {
             self.update(update);
@@ -233,7 +234,7 @@ impl<L: Listener> Builder<L> {
     }
 
     /// Takes an update.
-    pub(super) fn update(&mut self, update: &Update) {
+    pub(crate) fn update(&mut self, update: &Update) {
         match update {
             Update::Policy(id, Some(_)) => {
                 if let Some(source) = &self.current {
@@ -252,19 +253,19 @@ impl<L: Listener> Builder<L> {
     }
 
     /// Takes a service.
-    pub(super) fn service(&mut self, service: &Service) {
+    pub(crate) fn service(&mut self, service: &Service) {
         self.notes.services.service(service);
         self.update(&convert::service(service));
     }
 
     /// Takes a part of what is behind a service.
-    pub(super) fn endpoint_slice(&mut self, slice: &EndpointSlice) {
+    pub(crate) fn endpoint_slice(&mut self, slice: &EndpointSlice) {
         self.notes.services.slice(slice);
         self.update(&convert::endpoint_slice(slice));
     }
 
     /// Takes a pod in the network of its host.
-    pub(super) fn host_pod(&mut self, pod: HostPod) {
+    pub(crate) fn host_pod(&mut self, pod: HostPod) {
         self.remove_pod(&pod.name);
         self.notes.host_pod(pod.name, &pod.node, &pod.addresses);
     }
@@ -314,7 +315,7 @@ impl<L: Listener> Builder<L> {
     }
 
     /// Fills in the namespaces and service accounts that are used and not given.
-    pub(super) fn fill_in_profiles(&mut self) {
+    pub(crate) fn fill_in_profiles(&mut self) {
         let missing = self.used_profiles.difference(&self.profiles);
         let mut missing: Vec<String> = missing.cloned().collect();
         missing.sort();
@@ -337,19 +338,19 @@ impl<L: Listener> Builder<L> {
     }
 
     /// Fills in what is behind services that have no endpoint slices.
-    pub(super) fn fill_in_slices(&mut self) {
+    pub(crate) fn fill_in_slices(&mut self) {
         for slice in self.notes.missing_slices() {
             self.endpoint_slice(&slice);
         }
     }
 
     /// What comes from files, where much is left out.
-    pub(super) fn expect_files(&mut self) {
+    pub(crate) fn expect_files(&mut self) {
         self.notes.keeps_labels = true;
     }
 
     /// What has no part in policy, in words.
-    pub(super) fn unrelated(&self) -> Option<String> {
+    pub(crate) fn unrelated(&self) -> Option<String> {
         let total: usize = self.unrelated.values().sum();
         let kinds: Vec<String> = self
             .unrelated
@@ -365,7 +366,7 @@ impl<L: Listener> Builder<L> {
     }
 
     /// What was filled in, in words.
-    pub(super) fn filled_in(&self) -> Vec<String> {
+    pub(crate) fn filled_in(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.filled_in.is_empty() {
             let count = self.filled_in.len();

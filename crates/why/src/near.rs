@@ -5,7 +5,7 @@ const MOST: usize = 3;
 
 /// The known names that are nearest to the one asked for, the nearest first: those that differ by few characters, and
 /// those that start with it, as names of a Deployment's pods start with its name.
-pub(super) fn nearest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub(crate) fn nearest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let asked = asked.to_ascii_lowercase();
     let allowed = 1 + asked.chars().count() / 5;
     let near = known.filter_map(|name| {
@@ -23,7 +23,7 @@ pub(super) fn nearest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> 
 }
 
 /// The known names that are nearest to the one asked for, however far they are.
-pub(super) fn closest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub(crate) fn closest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let asked = asked.to_ascii_lowercase();
     let all = known.map(|name| (distance(&name.to_ascii_lowercase(), &asked), name));
     first(all.collect())
@@ -38,7 +38,7 @@ fn first(mut found: Vec<(usize, &str)>) -> Vec<&str> {
 }
 
 /// `; did you mean a, b or c?`, or nothing.
-pub(super) fn did_you_mean<S: AsRef<str>>(suggestions: &[S]) -> String {
+pub(crate) fn did_you_mean<S: AsRef<str>>(suggestions: &[S]) -> String {
     if suggestions.is_empty() {
         return String::new();
     }
@@ -46,12 +46,12 @@ pub(super) fn did_you_mean<S: AsRef<str>>(suggestions: &[S]) -> String {
 }
 
 /// `a, b or c`.
-pub(super) fn any_of<S: AsRef<str>>(names: &[S]) -> String {
+pub(crate) fn any_of<S: AsRef<str>>(names: &[S]) -> String {
     joined(names, "or")
 }
 
 /// `a, b and c`.
-pub(super) fn all_of<S: AsRef<str>>(names: &[S]) -> String {
+pub(crate) fn all_of<S: AsRef<str>>(names: &[S]) -> String {
     joined(names, "and")
 }
 

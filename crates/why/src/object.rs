@@ -13,9 +13,9 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::Value;
 use tortie_api::{Kind, Path, Problems, Resource, WorkloadEndpoint};
 
-use crate::input;
+use tortie_input as input;
 
-pub(super) use kubernetes::{bare_namespace, bare_service_account, host_addresses};
+pub(crate) use kubernetes::{bare_namespace, bare_service_account, host_addresses};
 
 /// The API group in which older clusters keep Calico's resources.
 const STORED_API_VERSION: &str = "crd.projectcalico.org/v1";
@@ -28,7 +28,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 /// What an object of a file is to the world.
 #[derive(Debug)]
-pub(super) enum Object {
+pub(crate) enum Object {
     /// A pod with a network of its own.
     Pod(Box<PodObject>),
     /// A pod in the network of its host.
@@ -45,36 +45,36 @@ pub(super) enum Object {
 
 /// A pod with a network of its own.
 #[derive(Debug)]
-pub(super) struct PodObject {
-    pub(super) endpoint: WorkloadEndpoint,
+pub(crate) struct PodObject {
+    pub(crate) endpoint: WorkloadEndpoint,
     /// Whether it has ended, so that it need not have an address.
-    pub(super) is_finished: bool,
+    pub(crate) is_finished: bool,
     /// The address of its node.
-    pub(super) host_address: Option<IpAddr>,
+    pub(crate) host_address: Option<IpAddr>,
 }
 
 /// A pod in the network of its host.
 #[derive(Debug)]
-pub(super) struct HostPod {
+pub(crate) struct HostPod {
     /// `namespace/name`.
-    pub(super) name: String,
-    pub(super) node: String,
-    pub(super) addresses: Vec<IpAddr>,
+    pub(crate) name: String,
+    pub(crate) node: String,
+    pub(crate) addresses: Vec<IpAddr>,
 }
 
 /// What became of an object.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
     /// What it is to the world; nothing if it counts as absent.
-    pub(super) object: Option<Object>,
+    pub(crate) object: Option<Object>,
     /// `Kind(namespace/name)`, where there are problems.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// What is wrong with it.
-    pub(super) problems: Problems,
+    pub(crate) problems: Problems,
 }
 
 /// Reads an object.
-pub(super) fn read(value: &Value) -> Reading {
+pub(crate) fn read(value: &Value) -> Reading {
     let mut problems = Problems::default();
     let object = read_kind(value, &mut problems);
     let name = if problems.is_empty() {

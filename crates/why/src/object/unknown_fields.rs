@@ -6,7 +6,7 @@ use serde_json::Value;
 use tortie_api::{Path, Problems};
 
 /// Notes the fields of an object's spec that its type does not know.
-pub(super) fn note(value: &Value, typed: &impl Serialize, problems: &mut Problems) {
+pub(crate) fn note(value: &Value, typed: &impl Serialize, problems: &mut Problems) {
     let Ok(known) = serde_json::to_value(typed) else {
         return;
     };

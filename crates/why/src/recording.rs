@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use tortie_engine::record::Event;
 
 /// A file that every event is written to.
-pub(super) struct Recording {
+pub struct Recording {
     path: PathBuf,
     file: BufWriter<File>,
     /// The first failure; nothing is written after it.
@@ -18,7 +18,7 @@ pub(super) struct Recording {
 
 impl Recording {
     /// Starts a file, which only its owner can read: it tells all about a cluster.
-    pub(super) fn create(path: &Path) -> Result<Self> {
+    pub fn create(path: &Path) -> Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
         let file = options.open(path);
@@ -30,14 +30,14 @@ impl Recording {
         })
     }
 
-    pub(super) fn write(&mut self, event: &Event) {
+    pub(crate) fn write(&mut self, event: &Event) {
         if self.outcome.is_ok() {
             self.outcome = writeln!(self.file, "{}", event.to_line());
         }
     }
 
     /// Ends the file; tells whether all was written.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         self.outcome
             .and_then(|()| self.file.flush())
             .with_context(|| format!("cannot write {}", self.path.display()))

@@ -3,24 +3,24 @@
 use std::net::IpAddr;
 
 use anyhow::{Result, anyhow, bail};
+use tortie_api::names::IpVersion;
 use tortie_api::net::parse_ip;
 use tortie_api::scalar::Protocol;
 use tortie_engine::verdict::{Flow, Hop, Translated};
 
-use super::directory::{Directory, Host};
-use super::flow::{Port, Question};
-use super::near::{did_you_mean, nearest};
-use super::party::{Party, Who};
-use super::route::{self, Way};
-use super::services::{Service, ServiceEndpoint, ServicePort};
-use crate::args::IpVersion;
+use crate::directory::{Directory, Host};
+use crate::flow::{Port, Question};
+use crate::near::{did_you_mean, nearest};
+use crate::party::{Party, Who};
+use crate::route::{self, Way};
+use crate::services::{Service, ServiceEndpoint, ServicePort};
 
 /// What services start with.
 const SERVICE: &str = "svc/";
 
 /// What a question means.
 #[derive(Debug)]
-pub(super) enum Meaning {
+pub(crate) enum Meaning {
     /// One connection, or all that there can be between two ends.
     One(Box<Connection>),
     /// A connection with one of those that are behind a service.
@@ -29,27 +29,30 @@ pub(super) enum Meaning {
 
 /// A packet, and its way.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub struct Connection {
     /// How the destination is called.
-    pub(super) to: String,
-    pub(super) flow: Flow,
-    pub(super) hops: Vec<Hop>,
+    pub to: String,
+    /// The packet.
+    pub flow: Flow,
+    /// Where it passes.
+    pub hops: Vec<Hop>,
     /// What could not be told for certain.
-    pub(super) remarks: Vec<String>,
+    pub remarks: Vec<String>,
 }
 
 /// All that a connection to a service can become.
 #[derive(Debug)]
-pub(super) struct Behind {
+pub struct Behind {
     /// `namespace/name`.
-    pub(super) service: String,
+    pub service: String,
     /// What is connected to, such as `10.96.0.7` or `host/n1`.
-    pub(super) address: Option<String>,
+    pub address: Option<String>,
     /// The ports of the service that were asked about, such as `TCP port 5432`.
-    pub(super) ports: String,
-    pub(super) backends: Vec<Connection>,
+    pub ports: String,
+    /// A connection with each of those behind it.
+    pub backends: Vec<Connection>,
     /// Why there are none.
-    pub(super) nobody: Option<String>,
+    pub nobody: Option<String>,
 }
 
 /// A service, and how it is reached.
@@ -64,7 +67,7 @@ struct Reached<'d> {
 
 impl Question {
     /// What it means.
-    pub(super) fn meaning(&self, directory: &Directory) -> Result<Meaning> {
+    pub(crate) fn meaning(&self, directory: &Directory) -> Result<Meaning> {
         let from = directory.find_source(&self.from)?;
         if let Some(reached) = self.reached(directory)? {
             return self

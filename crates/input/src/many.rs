@@ -20,7 +20,7 @@ const PIECE: usize = 64 << 10;
 
 /// Reads all objects of files and folders with `read`, and hands over the results in order, each with its file and its
 /// number within the file, from 1. Gives the number of objects.
-pub(crate) fn read_many<T: Send>(
+pub fn read_many<T: Send>(
     paths: &[PathBuf],
     recursive: bool,
     read: impl Fn(Value) -> T + Sync,

@@ -16,7 +16,7 @@ use tortie_api::net::parse_ip;
 use tortie_api::{Path, Problems, Resource};
 
 use super::{DEFAULT_NAMESPACE, HostPod, Object, PodObject, unknown_fields};
-use crate::commands::why::made_up::MadeUp;
+use crate::made_up::MadeUp;
 
 /// The label that Kubernetes gives to every namespace.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
@@ -27,7 +27,7 @@ const DEFAULT_ACCOUNT: &str = "default";
 /// The UID of objects that are not in a cluster.
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
 
-pub(super) fn pod(value: &Value, problems: &mut Problems) -> Option<Object> {
+pub(crate) fn pod(value: &Value, problems: &mut Problems) -> Option<Object> {
     let mut pod: Pod = typed(value, problems)?;
     let (namespace, name) = namespaced(&mut pod.metadata, problems)?;
     let spec = pod.spec.get_or_insert_default();
@@ -62,7 +62,7 @@ pub(super) fn pod(value: &Value, problems: &mut Problems) -> Option<Object> {
 }
 
 /// The addresses of a pod in the network of its host, which are those of the host.
-pub(in crate::commands::why) fn host_addresses(status: Option<&PodStatus>) -> Vec<IpAddr> {
+pub(crate) fn host_addresses(status: Option<&PodStatus>) -> Vec<IpAddr> {
     let Some(status) = status else {
         return Vec::new();
     };
@@ -78,14 +78,14 @@ pub(in crate::commands::why) fn host_addresses(status: Option<&PodStatus>) -> Ve
     addresses
 }
 
-pub(super) fn namespace(value: &Value, problems: &mut Problems) -> Option<Object> {
+pub(crate) fn namespace(value: &Value, problems: &mut Problems) -> Option<Object> {
     let mut namespace: Namespace = typed(value, problems)?;
     complete_namespace(&mut namespace.metadata, problems)?;
     resource(k8s::namespace(&namespace), problems)
 }
 
 /// The profile of a namespace of which nothing but the name is known.
-pub(in crate::commands::why) fn bare_namespace(name: &str) -> Option<Resource> {
+pub(crate) fn bare_namespace(name: &str) -> Option<Resource> {
     let mut metadata = ObjectMeta {
         name: Some(name.to_owned()),
         ..ObjectMeta::default()
@@ -106,7 +106,7 @@ fn complete_namespace(metadata: &mut ObjectMeta, problems: &mut Problems) -> Opt
     Some(())
 }
 
-pub(super) fn service_account(value: &Value, problems: &mut Problems) -> Option<Object> {
+pub(crate) fn service_account(value: &Value, problems: &mut Problems) -> Option<Object> {
     let mut account: ServiceAccount = typed(value, problems)?;
     namespaced(&mut account.metadata, problems)?;
     complete_uid(&mut account.metadata);
@@ -114,10 +114,7 @@ pub(super) fn service_account(value: &Value, problems: &mut Problems) -> Option<
 }
 
 /// The profile of a service account of which nothing but the name is known.
-pub(in crate::commands::why) fn bare_service_account(
-    namespace: &str,
-    name: &str,
-) -> Option<Resource> {
+pub(crate) fn bare_service_account(namespace: &str, name: &str) -> Option<Resource> {
     let mut metadata = ObjectMeta {
         name: Some(name.to_owned()),
         namespace: Some(namespace.to_owned()),
@@ -131,13 +128,13 @@ pub(in crate::commands::why) fn bare_service_account(
     k8s::service_account(&account).resource.map(Resource::from)
 }
 
-pub(super) fn node(value: &Value, problems: &mut Problems) -> Option<Object> {
+pub(crate) fn node(value: &Value, problems: &mut Problems) -> Option<Object> {
     let mut node: Node = typed(value, problems)?;
     named(&mut node.metadata, problems)?;
     resource(k8s::node(&node, false), problems)
 }
 
-pub(super) fn network_policy(value: &Value, problems: &mut Problems) -> Option<Object> {
+pub(crate) fn network_policy(value: &Value, problems: &mut Problems) -> Option<Object> {
     let mut policy: NetworkPolicy = typed(value, problems)?;
     namespaced(&mut policy.metadata, problems)?;
     unknown_fields::note(value, &policy, problems);
@@ -160,7 +157,7 @@ fn fill_in_policy_types(policy: &mut NetworkPolicy) {
     }
 }
 
-pub(super) fn cluster_network_policy(value: &Value, problems: &mut Problems) -> Option<Object> {
+pub(crate) fn cluster_network_policy(value: &Value, problems: &mut Problems) -> Option<Object> {
     let mut policy: ClusterNetworkPolicy = typed(value, problems)?;
     named(&mut policy.metadata, problems)?;
     unknown_fields::note(value, &policy, problems);
@@ -173,13 +170,13 @@ pub(super) fn cluster_network_policy(value: &Value, problems: &mut Problems) -> 
     Some(Object::Resource(policy.into()))
 }
 
-pub(super) fn service(value: &Value, problems: &mut Problems) -> Option<Object> {
+pub(crate) fn service(value: &Value, problems: &mut Problems) -> Option<Object> {
     let mut service: Service = typed(value, problems)?;
     namespaced(&mut service.metadata, problems)?;
     Some(Object::Service(Box::new(service)))
 }
 
-pub(super) fn endpoint_slice(value: &Value, problems: &mut Problems) -> Option<Object> {
+pub(crate) fn endpoint_slice(value: &Value, problems: &mut Problems) -> Option<Object> {
     let mut slice: EndpointSlice = typed(value, problems)?;
     namespaced(&mut slice.metadata, problems)?;
     Some(Object::EndpointSlice(Box::new(slice)))

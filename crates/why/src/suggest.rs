@@ -5,22 +5,22 @@ use std::collections::HashMap;
 use anyhow::{Error, anyhow};
 use tortie_engine::input::PolicyId;
 
-use super::directory::Directory;
-use super::near::{closest, did_you_mean, nearest};
+use crate::directory::Directory;
+use crate::near::{closest, did_you_mean, nearest};
 
 /// How many namesakes in other namespaces an error lists.
 const NAMESAKES: usize = 3;
 
 /// The names of pods, for suggestions.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     pods: HashMap<String, Vec<String>>,
     namespaces: HashMap<String, Vec<String>>,
 }
 
 impl Directory {
     /// There is no such pod.
-    pub(super) fn no_pod(&self, namespace: &str, pod: &str) -> Error {
+    pub(crate) fn no_pod(&self, namespace: &str, pod: &str) -> Error {
         let names = self.suggestible_names();
         let known = |namespace: &str| names.pods.get(namespace).map_or(&[][..], Vec::as_slice);
         let within = |namespace: &str, found: Vec<&str>| -> Vec<String> {
@@ -63,7 +63,7 @@ impl Directory {
     }
 
     /// There is no such node and no such host endpoint.
-    pub(super) fn no_host(&self, name: &str) -> Error {
+    pub(crate) fn no_host(&self, name: &str) -> Error {
         let hosts = self.hosts.keys().chain(self.host_endpoints.keys());
         let near = nearest(name, hosts.map(String::as_str));
         let near: Vec<String> = near.iter().map(|name| format!("host/{name}")).collect();
@@ -74,7 +74,7 @@ impl Directory {
     }
 
     /// What was given is neither a pod nor a host nor an address.
-    pub(super) fn not_a_party(&self, asked: &str) -> Error {
+    pub(crate) fn not_a_party(&self, asked: &str) -> Error {
         let names = self.suggestible_names();
         let exact = names.namespaces.get(asked).map_or(&[][..], Vec::as_slice);
         let full = |namespace: &String| format!("{namespace}/{asked}");
@@ -104,7 +104,7 @@ impl Directory {
     }
 
     /// There is no such policy.
-    pub(super) fn no_policy(&self, asked: &str, id: &PolicyId) -> Error {
+    pub fn no_policy(&self, asked: &str, id: &PolicyId) -> Error {
         let mut namesakes: Vec<&PolicyId> = self
             .policies
             .iter()

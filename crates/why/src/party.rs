@@ -8,22 +8,22 @@ use tortie_api::scalar::Protocol;
 use tortie_engine::input::EndpointPort;
 use tortie_engine::verdict::{End, EndpointKey};
 
-use super::directory::{Directory, Host, HostInterface, Owner, Workload};
-use super::near::{all_of, any_of, did_you_mean, nearest};
+use crate::directory::{Directory, Host, HostInterface, Owner, Workload};
+use crate::near::{all_of, any_of, did_you_mean, nearest};
 
 /// What hosts start with.
 const HOST: &str = "host/";
 
 /// One side of a connection, as it was asked for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Party<'d> {
-    pub(super) who: Who<'d>,
+pub struct Party<'d> {
+    pub(crate) who: Who<'d>,
     /// The address, where that was asked for.
     address: Option<IpAddr>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Who<'d> {
+pub(crate) enum Who<'d> {
     /// A workload with a network of its own.
     Workload(&'d Workload),
     /// A node.
@@ -38,7 +38,7 @@ pub(super) enum Who<'d> {
 
 impl Directory {
     /// Finds who was asked for; the error suggests what is near.
-    pub(super) fn find(&self, asked: &str) -> Result<Party<'_>> {
+    pub fn find(&self, asked: &str) -> Result<Party<'_>> {
         if let Some(address) = parse_ip(asked) {
             let who = self.at(address)?;
             return Ok(Party {
@@ -142,7 +142,7 @@ impl Directory {
 
 impl Party<'_> {
     /// Its address of an IP version.
-    pub(super) fn address(&self, is_ipv4: bool) -> Option<IpAddr> {
+    pub(crate) fn address(&self, is_ipv4: bool) -> Option<IpAddr> {
         let of_version = |address: &&IpAddr| address.is_ipv4() == is_ipv4;
         if let Some(address) = &self.address {
             return Some(address).filter(of_version).copied();
@@ -159,13 +159,13 @@ impl Party<'_> {
     }
 
     /// The end of a connection that it is with one of its addresses.
-    pub(super) fn end(&self, address: IpAddr) -> Result<End> {
+    pub(crate) fn end(&self, address: IpAddr) -> Result<End> {
         let endpoint = self.endpoint(Some(address))?;
         Ok(End { address, endpoint })
     }
 
     /// Its endpoint, if policy can apply to it.
-    pub(super) fn endpoint(&self, address: Option<IpAddr>) -> Result<Option<EndpointKey>> {
+    pub fn endpoint(&self, address: Option<IpAddr>) -> Result<Option<EndpointKey>> {
         let host_key = |interface: &HostInterface| EndpointKey::Host(interface.key.clone());
         match self.who {
             Who::Workload(workload) => Ok(Some(EndpointKey::Workload(workload.key.clone()))),
@@ -180,7 +180,7 @@ impl Party<'_> {
 
 impl<'d> Party<'d> {
     /// The number and protocol of a port with a name, as the endpoint calls it.
-    pub(super) fn named_port(
+    pub(crate) fn named_port(
         &self,
         asked: &str,
         name: &str,
@@ -215,7 +215,7 @@ impl<'d> Party<'d> {
     }
 
     /// What it is called in answers.
-    pub(super) fn name(&self) -> Option<String> {
+    pub(crate) fn name(&self) -> Option<String> {
         match self.who {
             Who::Workload(workload) => {
                 Some(EndpointKey::Workload(workload.key.clone()).to_string())
@@ -226,7 +226,7 @@ impl<'d> Party<'d> {
     }
 
     /// The node that it is, or is on.
-    pub(super) fn node(&self) -> Option<&'d str> {
+    pub(crate) fn node(&self) -> Option<&'d str> {
         match self.who {
             Who::Workload(workload) => Some(&workload.key.node),
             Who::Host(host) | Who::HostInterface(host, _) => Some(&host.name),
@@ -239,7 +239,7 @@ impl<'d> Party<'d> {
 
 impl Host {
     /// The host endpoint that packets to and from an address pass.
-    pub(super) fn interface(&self, address: Option<IpAddr>) -> Result<Option<&HostInterface>> {
+    pub(crate) fn interface(&self, address: Option<IpAddr>) -> Result<Option<&HostInterface>> {
         let endpoints = &self.endpoints;
         let expected = endpoints
             .iter()

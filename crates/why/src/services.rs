@@ -21,7 +21,7 @@ const NO_ADDRESS: &str = "None";
 
 /// Services and slices as they come.
 #[derive(Debug, Default)]
-pub(super) struct ServiceNotes {
+pub(crate) struct ServiceNotes {
     services: BTreeMap<String, KubeService>,
     /// By `namespace/name` of the slice.
     slices: BTreeMap<String, EndpointSlice>,
@@ -29,62 +29,62 @@ pub(super) struct ServiceNotes {
 
 /// A service.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(crate) struct Service {
     /// `namespace/name`.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its addresses, that in the cluster first.
-    pub(super) addresses: Vec<IpAddr>,
+    pub(crate) addresses: Vec<IpAddr>,
     /// Whether clients connect to what is behind it by themselves.
-    pub(super) is_headless: bool,
+    pub(crate) is_headless: bool,
     /// Whether a node sends packets from outside only to its own pods.
-    pub(super) is_local: bool,
-    pub(super) ports: Vec<ServicePort>,
+    pub(crate) is_local: bool,
+    pub(crate) ports: Vec<ServicePort>,
     /// What is behind it and ready.
-    pub(super) endpoints: Vec<ServiceEndpoint>,
+    pub(crate) endpoints: Vec<ServiceEndpoint>,
 }
 
 /// A port of a service.
 #[derive(Debug, Clone)]
-pub(super) struct ServicePort {
+pub(crate) struct ServicePort {
     /// Its name; empty for a port that is alone.
-    pub(super) name: String,
-    pub(super) protocol: Protocol,
-    pub(super) number: u16,
+    pub(crate) name: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) number: u16,
     /// The port of every node that leads to it.
-    pub(super) node_port: Option<u16>,
+    pub(crate) node_port: Option<u16>,
 }
 
 /// An address behind a service.
 #[derive(Debug)]
-pub(super) struct ServiceEndpoint {
-    pub(super) address: IpAddr,
+pub(crate) struct ServiceEndpoint {
+    pub(crate) address: IpAddr,
     /// Its ports, with the names that the service gives them.
     ports: Vec<(String, Protocol, u16)>,
 }
 
 /// A pod that may be behind a service.
-pub(super) struct Candidate<'a> {
-    pub(super) namespace: &'a str,
-    pub(super) labels: &'a Labels,
-    pub(super) addresses: &'a [IpAddr],
-    pub(super) ports: &'a [EndpointPort],
+pub(crate) struct Candidate<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) labels: &'a Labels,
+    pub(crate) addresses: &'a [IpAddr],
+    pub(crate) ports: &'a [EndpointPort],
 }
 
 // === impl ServiceNotes ===
 
 impl ServiceNotes {
-    pub(super) fn service(&mut self, service: &KubeService) {
+    pub(crate) fn service(&mut self, service: &KubeService) {
         self.services
             .insert(full_name(&service.metadata), service.clone());
     }
 
-    pub(super) fn slice(&mut self, slice: &EndpointSlice) {
+    pub(crate) fn slice(&mut self, slice: &EndpointSlice) {
         self.slices
             .insert(full_name(&slice.metadata), slice.clone());
     }
 
     /// The slices that a cluster would make for services that have none.
-    pub(super) fn missing_slices(&self, pods: &[Candidate<'_>]) -> Vec<EndpointSlice> {
+    pub(crate) fn missing_slices(&self, pods: &[Candidate<'_>]) -> Vec<EndpointSlice> {
         let mut made = Vec::new();
         for (name, service) in &self.services {
             let has_slices = self.slices.values().any(|slice| service_of(slice) == *name);
@@ -111,7 +111,7 @@ impl ServiceNotes {
     }
 
     /// All services, with what is behind them.
-    pub(super) fn close(self) -> Vec<Service> {
+    pub(crate) fn close(self) -> Vec<Service> {
         let mut endpoints: BTreeMap<String, Vec<ServiceEndpoint>> = BTreeMap::new();
         for slice in self.slices.values() {
             let behind = endpoints.entry(service_of(slice)).or_default();
@@ -157,7 +157,7 @@ impl Service {
     }
 
     /// Its ports as people call them: `pg (TCP 5432), TCP 80`.
-    pub(super) fn ports_text(&self) -> String {
+    pub(crate) fn ports_text(&self) -> String {
         let texts = self.ports.iter().map(|port| match &*port.name {
             "" => format!("{} {}", port.protocol, port.number),
             name => format!("{name} ({} {})", port.protocol, port.number),
@@ -170,7 +170,7 @@ impl Service {
 
 impl ServiceEndpoint {
     /// Its port that a port of the service leads to.
-    pub(super) fn target(&self, port: &ServicePort) -> Option<u16> {
+    pub(crate) fn target(&self, port: &ServicePort) -> Option<u16> {
         let mut ports = self.ports.iter();
         let found = ports.find(|(name, protocol, _)| {
             *name == port.name && protocol.number() == port.protocol.number()

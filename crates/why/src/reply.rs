@@ -5,14 +5,13 @@ use serde::Serialize;
 use tortie_api::rule::Action;
 use tortie_engine::verdict::{By, Judge, Openings, Outcome, Side, Stage, Verdict};
 
-use super::directory::Directory;
-use super::flow::Question;
-use super::live::Found;
-use super::meaning::{Behind, Connection, Meaning};
+use crate::directory::Directory;
+use crate::flow::Question;
+use crate::meaning::{Behind, Connection, Meaning};
 
 /// What is said to a question.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub enum Reply {
     /// About one connection, or about all that there can be between two ends.
     One(Box<Judged>),
     /// About each connection that one to a service can become.
@@ -21,17 +20,19 @@ pub(super) enum Reply {
 
 /// A connection that was asked about.
 #[derive(Debug)]
-pub(super) struct Judged {
-    pub(super) connection: Connection,
-    pub(super) verdict: Verdict,
+pub struct Judged {
+    /// The packet, and its way.
+    pub connection: Connection,
+    /// What the engine says.
+    pub verdict: Verdict,
     /// What is open, where the question does not say which packet it is about.
-    pub(super) openings: Option<Openings>,
+    pub openings: Option<Openings>,
 }
 
 /// An answer as JSON.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Form<'a> {
+pub struct Form<'a> {
     verdict: Outcome,
     egress: &'a Side,
     ingress: &'a Side,
@@ -48,9 +49,6 @@ pub(super) struct Form<'a> {
     because: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<&'a str>,
-    /// What the kernel of this machine has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    live: Option<&'a Found>,
 }
 
 /// An answer about one of those behind a service.
@@ -76,7 +74,7 @@ static UNASKED: Side = Side {
 
 impl Question {
     /// Answers it.
-    pub(super) fn ask(&self, directory: &Directory, judge: &mut Judge<'_>) -> Result<Reply> {
+    pub fn ask(&self, directory: &Directory, judge: &mut Judge<'_>) -> Result<Reply> {
         Ok(match self.meaning(directory)? {
             Meaning::One(connection) => Reply::One(Box::new(Judged::new(*connection, judge))),
             Meaning::Service(mut behind) => {
@@ -93,7 +91,7 @@ impl Question {
 
 impl Reply {
     /// Allowed only if all that was asked about is.
-    pub(super) fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> Outcome {
         match self {
             Self::One(judged) => judged.outcome(),
             Self::Service(_, judged) if judged.is_empty() => Outcome::Deny,
@@ -102,7 +100,7 @@ impl Reply {
     }
 
     /// The connection that stands for all: one that is denied, if there is one.
-    pub(super) fn foremost(&self) -> Option<&Judged> {
+    pub fn foremost(&self) -> Option<&Judged> {
         match self {
             Self::One(judged) => Some(judged),
             Self::Service(_, judged) => {
@@ -114,7 +112,7 @@ impl Reply {
     }
 
     /// All connections that were asked about.
-    pub(super) fn judged(&self) -> &[Judged] {
+    pub fn judged(&self) -> &[Judged] {
         match self {
             Self::One(judged) => std::slice::from_ref(&**judged),
             Self::Service(_, judged) => judged,
@@ -122,7 +120,7 @@ impl Reply {
     }
 
     /// The answer as JSON.
-    pub(super) fn form(&self) -> Form<'_> {
+    pub fn form(&self) -> Form<'_> {
         let foremost = self.foremost();
         let verdict = foremost.map(|judged| &judged.verdict);
         let behind = match self {
@@ -141,16 +139,7 @@ impl Reply {
             backends: behind.map(|_| self.judged().iter().map(BackendForm::new).collect()),
             because: behind.and_then(|behind| behind.nobody.as_deref()),
             remarks: remarks.map(String::as_str).collect(),
-            live: None,
         }
-    }
-}
-
-impl<'a> Form<'a> {
-    /// With what the kernel of this machine has.
-    pub(super) fn with_kernel(mut self, found: Option<&'a Found>) -> Self {
-        self.live = found;
-        self
     }
 }
 
@@ -185,7 +174,7 @@ impl Judged {
     }
 
     /// Allowed only if all that was asked about is.
-    pub(super) fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> Outcome {
         match &self.openings {
             Some(openings) if openings.is_all_open() => Outcome::Allow,
             Some(_) => Outcome::Deny,
@@ -194,7 +183,7 @@ impl Judged {
     }
 
     /// Whether some of what was asked about is allowed, and some is not.
-    pub(super) fn is_partly_open(&self) -> bool {
+    pub fn is_partly_open(&self) -> bool {
         let openings = self.openings.as_ref();
         openings.is_some_and(|openings| !openings.is_all_open() && !openings.is_all_closed())
     }

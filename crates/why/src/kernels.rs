@@ -18,7 +18,7 @@ use tortie_rules::{
 };
 
 /// What is known of the kernels of all nodes.
-pub(super) struct Kernels<'a> {
+pub struct Kernels<'a> {
     engine: &'a Engine,
     /// What nodes have whose agent was not asked.
     usual: Plane,
@@ -45,7 +45,7 @@ struct Plane {
 
 impl<'a> Kernels<'a> {
     /// Kernels of agents with this configuration; with what the agent of this machine says, if it answers.
-    pub(super) fn new(engine: &'a Engine, config: &Config, local: Option<NodeStatus>) -> Self {
+    pub(crate) fn new(engine: &'a Engine, config: &Config, local: Option<NodeStatus>) -> Self {
         let tables = &config.tables;
         let kind = match tables.nftables_mode {
             NftablesMode::Disabled => Dataplane::Iptables,
@@ -69,13 +69,13 @@ impl<'a> Kernels<'a> {
     }
 
     /// With what the agent of this machine was started with.
-    pub(super) fn with_settings(mut self, settings: Option<Settings>) -> Self {
+    pub(crate) fn with_settings(mut self, settings: Option<Settings>) -> Self {
         self.settings = settings;
         self
     }
 
     /// What is to be known about packets with an authentication header in IPv6.
-    pub(super) fn about_header(&self, verdict: &Verdict) -> &'static str {
+    pub fn about_header(&self, verdict: &Verdict) -> &'static str {
         let sides = [&verdict.egress, &verdict.ingress];
         let mut endpoints = sides.into_iter().filter_map(|side| side.endpoint.as_ref());
         if endpoints.any(|endpoint| !self.hides_behind_header(endpoint.node())) {

@@ -1,0 +1,40 @@
+//! Why a connection is allowed or denied: a world of files or of a datastore, who is meant, and the answers as data.
+//!
+//! ```text
+//! files, datastore ─▶ load ─▶ World: engine, directory ─┐
+//!                             Question ─▶ its meaning ──┴─▶ Reply: connections, each with a verdict
+//! ```
+//!
+//! Nothing is printed: what is to be known beside an answer is a [`Remark`].
+
+mod answers;
+mod directory;
+mod flow;
+mod kernels;
+mod load;
+mod made_up;
+mod meaning;
+mod near;
+mod object;
+mod party;
+mod recording;
+mod reply;
+mod route;
+mod services;
+mod sources;
+mod suggest;
+pub mod updates;
+mod world;
+
+pub use answers::{Answer, Answers};
+pub use directory::Directory;
+pub use flow::{Asked, Port, Question, has_authentication_header};
+pub use kernels::Kernels;
+pub use load::{Files, Remark, Tell, from_datastore, from_files};
+pub use made_up::MadeUp;
+pub use meaning::{Behind, Connection};
+pub use party::Party;
+pub use recording::Recording;
+pub use reply::{Form, Judged, Reply};
+pub use sources::Sources;
+pub use world::World;
