@@ -3,7 +3,7 @@
 use crate::tree::{Package, Tree, Violation};
 
 /// Crates of one layer of which the first builds on the second.
-const WITHIN_A_LAYER: [(&str, &str); 7] = [
+const WITHIN_A_LAYER: [(&str, &str); 8] = [
     ("client", "ipam"),
     ("convert", "config"),
     ("convert", "engine"),
@@ -11,6 +11,7 @@ const WITHIN_A_LAYER: [(&str, &str); 7] = [
     ("rules", "config"),
     ("rules", "engine"),
     ("sync", "store"),
+    ("why", "agent"),
 ];
 
 /// Packages that are part of no program.

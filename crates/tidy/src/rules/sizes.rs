@@ -16,7 +16,7 @@ const LONGER: [(&str, usize); 22] = [
     ("crates/apiserver/src/storage/native.rs", 438),
     ("crates/cli/src/args.rs", 435),
     ("crates/cli/src/commands/why/live.rs", 421),
-    ("crates/why/src/meaning.rs", 404),
+    ("crates/why/src/meaning.rs", 407),
     ("crates/cli/src/commands/why/text.rs", 450),
     (
         "crates/controllers/src/datastore_migration/controller.rs",
