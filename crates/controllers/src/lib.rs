@@ -16,10 +16,8 @@
 
 mod compaction;
 mod configuration;
-pub mod datastore_migration;
 mod digest;
 mod feed;
-pub mod flannel;
 mod follow;
 mod health;
 pub mod ip_pool;
@@ -31,7 +29,6 @@ mod mirror;
 mod node;
 mod packed;
 pub mod pod;
-mod policy_names;
 mod process;
 mod refusal;
 pub mod settings;
@@ -41,5 +38,5 @@ pub mod tier;
 mod workload_endpoint;
 
 pub use machines::list_machines;
-pub use process::{Error, Options, own_namespace, run};
+pub use process::{Error, Options, run};
 pub use tortie_operator::LeaderElection;

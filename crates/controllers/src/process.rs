@@ -29,16 +29,6 @@ const START_RETRY: Duration = Duration::from_secs(2);
 /// How long writes that are under way may take when the process ends or starts its controllers anew.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Holds the namespace of the pod that this process runs in.
-const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
-
-/// The namespace of the pod that this process runs in, if it runs in one.
-pub fn own_namespace() -> Option<String> {
-    let namespace = std::fs::read_to_string(NAMESPACE_FILE).unwrap_or_default();
-    let namespace = namespace.trim();
-    (!namespace.is_empty()).then(|| namespace.to_owned())
-}
-
 /// What the process is given.
 pub struct Options {
     /// The datastore.

@@ -23,6 +23,8 @@ use tortie_api::kube_controllers_configuration::{
     AssignIps, KubeControllersConfigurationSpec, KubeControllersConfigurationStatus, Template,
 };
 
+pub use tortie_migrate::Refused;
+
 /// The name of the resource that holds the settings.
 pub const RESOURCE_NAME: &str = "default";
 
@@ -151,18 +153,6 @@ pub struct Resolved {
     pub status: KubeControllersConfigurationStatus,
     /// Where each value comes from, by the path of its field in the resource.
     pub origins: BTreeMap<&'static str, Origin>,
-}
-
-/// A variable whose value cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{variable}={value:?} cannot be used: {rule}")]
-pub struct Refused {
-    /// The variable.
-    pub variable: &'static str,
-    /// Its value.
-    pub value: String,
-    /// What is allowed.
-    pub rule: String,
 }
 
 /// The resource as it is created where there is none.

@@ -10,7 +10,7 @@ use tortie_apiserver::aggregated::{CertificateFiles, ServiceReference, Settings}
 use tortie_apiserver::{aggregated, webhooks};
 use tortie_client::Client;
 use tortie_client::connect::{Backend, Connection};
-use tortie_controllers::own_namespace;
+use tortie_operator::own_namespace;
 
 use super::until_signal;
 use crate::args::{ApiServer, Global, Webhooks};

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use tortie_client::connect::{Backend, Connection, DatastoreType};
 use tortie_controllers::settings::{self, Refused, default_spec, explain, resolve};
-use tortie_controllers::{LeaderElection, Options, flannel, own_namespace};
+use tortie_controllers::{LeaderElection, Options};
+use tortie_migrate::flannel;
+use tortie_operator::own_namespace;
 use tortie_store::{Error, Key, Kind, Resource};
 
 use super::{logging, until_signal, variables};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use tortie_api::crd::{Group, manifests};
-use tortie_controllers::datastore_migration;
+use tortie_migrate::datastore_migration;
 
 use crate::args::{CrdGroup, Crds};
 use crate::output::to_yaml;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer};
+use tortie_migrate::flannel;
 use tortie_operator::{Object, Owner};
 
-use crate::flannel;
 use crate::packed::Packed;
 
 /// A node of the cluster.

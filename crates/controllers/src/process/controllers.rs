@@ -6,6 +6,7 @@ use tokio::sync::Notify;
 use tortie_api::crd::Group;
 use tortie_client::Client;
 use tortie_client::connect::Backend;
+use tortie_migrate::{datastore_migration, policy_names};
 use tortie_operator::Manager;
 use tortie_store::kubernetes::KubernetesStore;
 
@@ -13,8 +14,7 @@ use super::Options;
 use crate::mirror::{self, Mirrored, Namespaces, Policies, ServiceAccounts};
 use crate::settings::{Mirroring, NodeSettings, Settings};
 use crate::{
-    compaction, datastore_migration, ip_pool, ipam_gc, load_balancer, memory, node, policy_names,
-    standalone, tier, workload_endpoint,
+    compaction, ip_pool, ipam_gc, load_balancer, memory, node, standalone, tier, workload_endpoint,
 };
 
 /// Adds the controllers that are on to a manager. `restart` is told when the process has to start anew.

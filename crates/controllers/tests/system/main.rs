@@ -1,8 +1,6 @@
 //! What needs a real kube-apiserver: each controller by itself.
 
 mod cluster;
-mod datastore_migration;
-mod flannel;
 mod ip_pool;
 mod ipam_gc;
 mod load_balancer;

@@ -6,6 +6,7 @@ use crate::tree::{Package, Tree, Violation};
 const WITHIN_A_LAYER: [(&str, &str); 8] = [
     ("client", "ipam"),
     ("convert", "config"),
+    ("controllers", "migrate"),
     ("convert", "engine"),
     ("engine", "config"),
     ("rules", "config"),

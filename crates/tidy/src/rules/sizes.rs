@@ -18,10 +18,7 @@ const LONGER: [(&str, usize); 22] = [
     ("crates/cli/src/commands/why/live.rs", 421),
     ("crates/why/src/meaning.rs", 407),
     ("crates/cli/src/commands/why/text.rs", 450),
-    (
-        "crates/controllers/src/datastore_migration/controller.rs",
-        406,
-    ),
+    ("crates/migrate/src/datastore_migration/controller.rs", 406),
     ("crates/dataplane/src/nftables/compile.rs", 591),
     ("crates/dataplane/src/world.rs", 442),
     ("crates/engine/src/sets.rs", 401),

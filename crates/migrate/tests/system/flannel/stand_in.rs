@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
-use tortie_controllers::flannel::{CALICO, NETWORK_LABEL};
+use tortie_migrate::flannel::{CALICO, NETWORK_LABEL};
 
 /// Goes on until it is dropped.
 pub(crate) async fn run(client: Client) {

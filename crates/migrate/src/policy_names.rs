@@ -12,9 +12,7 @@ use tokio::time::sleep;
 use tortie_api::crd::Group;
 use tortie_client::connect::Backend;
 use tortie_error::Causes;
-use tortie_operator::BoxError;
-
-use crate::process::own_namespace;
+use tortie_operator::{BoxError, own_namespace};
 
 /// The `DaemonSet` of the agents.
 const AGENTS: &str = "calico-node";
@@ -26,11 +24,7 @@ const POLL: Duration = Duration::from_secs(5);
 const PERIOD: Duration = Duration::from_mins(5);
 
 /// Renames, now and then, until it is dropped.
-pub(crate) async fn run(
-    cluster: kube::Client,
-    backend: Backend,
-    may_wait: bool,
-) -> Result<(), BoxError> {
+pub async fn run(cluster: kube::Client, backend: Backend, may_wait: bool) -> Result<(), BoxError> {
     if may_wait {
         wait_for_agents(&cluster).await;
     }
@@ -62,7 +56,7 @@ pub(crate) async fn run(
 }
 
 /// The namespace that the agents are in: that of this process.
-pub(crate) fn namespace_of_agents() -> String {
+pub fn namespace_of_agents() -> String {
     own_namespace().unwrap_or_else(|| USUAL_NAMESPACE.to_owned())
 }
 

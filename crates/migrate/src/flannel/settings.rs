@@ -6,7 +6,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use tortie_api::scalar::go_bool;
 
-use crate::settings::Refused;
+use crate::Refused;
 
 /// The `DaemonSet` of Canal, which is flannel's network with Calico's policy.
 const CANAL: &str = "canal";

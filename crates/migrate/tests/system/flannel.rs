@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tortie_api::Resource;
 use tortie_api::ip_pool::VxlanMode;
 use tortie_client::Client;
-use tortie_controllers::flannel::{self, NETWORK_LABEL, Outcome, Settings};
+use tortie_migrate::flannel::{self, NETWORK_LABEL, Outcome, Settings};
 use tortie_store::{Key, Kind, Query};
 
 use crate::cluster::Cluster;
