@@ -8,6 +8,7 @@
 //! Nothing is printed: what is to be known beside an answer is a [`Remark`].
 
 mod answers;
+mod connection;
 mod directory;
 mod flow;
 mod kernels;
@@ -27,12 +28,12 @@ pub mod updates;
 mod world;
 
 pub use answers::{Answer, Answers};
+pub use connection::{Behind, Connection};
 pub use directory::Directory;
 pub use flow::{Asked, Port, Question, has_authentication_header};
 pub use kernels::Kernels;
 pub use load::{Files, Remark, Tell, from_datastore, from_files};
 pub use made_up::MadeUp;
-pub use meaning::{Behind, Connection};
 pub use party::Party;
 pub use recording::Recording;
 pub use reply::{Form, Judged, Reply};

@@ -5,9 +5,10 @@ use serde::Serialize;
 use tortie_api::rule::Action;
 use tortie_engine::verdict::{By, Judge, Openings, Outcome, Side, Stage, Verdict};
 
+use crate::connection::{Behind, Connection};
 use crate::directory::Directory;
 use crate::flow::Question;
-use crate::meaning::{Behind, Connection, Meaning};
+use crate::meaning::Meaning;
 
 /// What is said to a question.
 #[derive(Debug)]

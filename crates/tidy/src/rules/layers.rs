@@ -3,7 +3,7 @@
 use crate::tree::{Package, Tree, Violation};
 
 /// Crates of one layer of which the first builds on the second.
-const WITHIN_A_LAYER: [(&str, &str); 8] = [
+const WITHIN_A_LAYER: [(&str, &str); 9] = [
     ("client", "ipam"),
     ("convert", "config"),
     ("controllers", "migrate"),
