@@ -9,10 +9,6 @@ use crate::input::WorkloadEndpoint;
 /// datastore says about pools and nodes does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent parameters, each named as the resource names it"
-)]
 pub struct Config {
     /// The node that the engine works for.
     pub node: String,
@@ -22,8 +18,6 @@ pub struct Config {
     pub overlaps: Overlaps,
     /// Whether endpoints may ask to send from foreign addresses; those that ask are ignored otherwise.
     pub allow_source_spoofing: bool,
-    /// Whether workloads can be part of Istio's ambient mesh.
-    pub istio_ambient: bool,
     /// Whether IPIP is in use; the pools decide if nothing is said.
     pub ipip_enabled: Option<bool>,
     /// Whether VXLAN over IPv4 is in use; the pools decide if nothing is said.
@@ -74,7 +68,6 @@ impl Config {
             scope: Scope::default(),
             overlaps: Overlaps::default(),
             allow_source_spoofing: parameters.policy.source_spoofing == SourceSpoofing::Any,
-            istio_ambient: false,
             ipip_enabled: parameters.encap.ipip,
             vxlan_enabled: parameters.encap.vxlan,
             bpf_enabled: false,

@@ -21,7 +21,6 @@ use crate::profiles::{ItemLabels, ProfileIdx, Profiles};
 use crate::roles::Roles;
 use crate::selectors::SelectorIdx;
 use crate::sets::Sets;
-use crate::sets::definition::Definition;
 
 /// Turns the state of the datastore into what this node must enforce.
 ///
@@ -57,18 +56,12 @@ const NETWORK_SET: u8 = 2;
 impl Engine {
     /// An engine that knows nothing yet.
     pub fn new(config: Config) -> Self {
-        let mut names = Names::default();
-        let mut sets = Sets::new(config.overlaps);
-        if config.istio_ambient {
-            // Always in use: the data plane has rules of its own for it.
-            sets.acquire(&Definition::AmbientMesh, &mut names);
-        }
         Self {
-            names,
+            names: Names::default(),
             parts: Names::default(),
             items: Items::default(),
             profiles: Profiles::default(),
-            sets,
+            sets: Sets::new(config.overlaps),
             policies: Policies::default(),
             locals: Locals::default(),
             roles: Roles::new(&config),

@@ -240,7 +240,6 @@ fn workload_message(
         local_bgp_peer: role.bgp_peer,
         skip_redir: (skip_redir != SkipRedirect::default()).then_some(skip_redir),
         qos_policies: marking(qos.dscp),
-        is_istio_ambient: role.is_istio_ambient,
         live_migration_role: role.migration,
         live_migration_uid: role.migration_uid,
         live_migration_vmi_name: role.machine,

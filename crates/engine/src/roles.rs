@@ -1,4 +1,4 @@
-//! What a local workload is besides a subject of policy: a BGP peer, part of a mesh, a machine on the move.
+//! What a local workload is besides a subject of policy: a BGP peer, a machine on the move.
 //!
 //! There are few of these objects; when one changes, all local workloads are looked at again.
 
@@ -13,11 +13,6 @@ use crate::input::{
 };
 use crate::message::{LocalBgpPeer, MigrationRole};
 
-/// The endpoints of an ambient mesh, by their own label or that of their namespace.
-pub(crate) const ISTIO_SELECTOR: &str = "projectcalico.org/orchestrator == 'k8s' && \
-     (pcns.istio.io/dataplane-mode == 'ambient' && istio.io/dataplane-mode != 'none' \
-     || istio.io/dataplane-mode == 'ambient')";
-
 /// Labels that name the virtual machine of a pod; the first one wins.
 const MACHINE_LABELS: [&str; 2] = ["vmi.kubevirt.io/id", "vm.kubevirt.io/name"];
 
@@ -25,7 +20,6 @@ const MACHINE_LABELS: [&str; 2] = ["vmi.kubevirt.io/id", "vm.kubevirt.io/name"];
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Role {
     pub(crate) bgp_peer: Option<LocalBgpPeer>,
-    pub(crate) is_istio_ambient: bool,
     pub(crate) migration: MigrationRole,
     pub(crate) migration_uid: String,
     pub(crate) machine: String,
@@ -37,7 +31,6 @@ pub(crate) struct Roles {
     node_labels: crate::input::Labels,
     peers: BTreeMap<String, Peer>,
     migrations: BTreeMap<ObjectName, (LiveMigration, Option<Selector>)>,
-    istio: Option<Selector>,
     /// Whether roles of any workload may have changed.
     pub(crate) is_dirty: bool,
 }
@@ -49,15 +42,11 @@ struct Peer {
 
 impl Roles {
     pub(crate) fn new(config: &Config) -> Self {
-        let istio = config
-            .istio_ambient
-            .then(|| Selector::parse(ISTIO_SELECTOR).ok());
         Self {
             node: config.node.clone(),
             node_labels: BTreeMap::new(),
             peers: BTreeMap::new(),
             migrations: BTreeMap::new(),
-            istio: istio.flatten(),
             is_dirty: false,
         }
     }
@@ -105,7 +94,7 @@ impl Roles {
 
     /// Whether the labels that a workload inherits can change its role.
     pub(crate) fn depends_on_labels(&self) -> bool {
-        self.istio.is_some() || !self.peers.is_empty() || !self.migrations.is_empty()
+        !self.peers.is_empty() || !self.migrations.is_empty()
     }
 
     /// The role of a workload with these labels, its own and inherited.
@@ -121,10 +110,6 @@ impl Roles {
             .find_map(|label| endpoint.labels.get(*label));
         Role {
             bgp_peer: self.peer(labels),
-            is_istio_ambient: self
-                .istio
-                .as_ref()
-                .is_some_and(|istio| istio.matches(labels)),
             migration,
             migration_uid,
             machine: machine.cloned().unwrap_or_default(),

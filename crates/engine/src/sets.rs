@@ -135,7 +135,6 @@ impl Sets {
                 protocol: *protocol,
                 name: (*name).into(),
             },
-            (Definition::AmbientMesh, Some(selector)) => Content::Addresses(selector),
             (_, Some(selector)) => Content::Nets(selector),
             (other, None) => Content::Service {
                 service: other.service().into(),
@@ -376,9 +375,7 @@ impl Sets {
                 self.by_definition[*kind].remove(spelling);
             }
             match &set.content {
-                Content::Nets(selector)
-                | Content::Addresses(selector)
-                | Content::Ports { selector, .. } => {
+                Content::Nets(selector) | Content::Ports { selector, .. } => {
                     let users = self.selectors.owner_mut(*selector);
                     users.remove(idx);
                     if users.is_empty()

@@ -61,8 +61,6 @@ pub struct Config {
     pub node_ports: Vec<PortRange>,
     /// Extra rules for `OpenStack`: the metadata service.
     pub openstack: Option<OpenStack>,
-    /// Mark connections inside the ambient mesh with this class of service.
-    pub istio_dscp: Option<u8>,
 }
 
 /// The mask for packet marks is too small.
@@ -224,7 +222,6 @@ impl Config {
                     .and_then(|address| address.parse().ok()),
                 metadata_port: parameters.metadata.port,
             }),
-            istio_dscp: None,
         }
     }
 }

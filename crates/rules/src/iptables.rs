@@ -155,7 +155,6 @@ fn write_match(condition: &Match, ip_version: IpVersion, out: &mut String) -> fm
             let state = match state {
                 State::Established => "RELATED,ESTABLISHED",
                 State::Invalid => "INVALID",
-                State::New => "NEW",
             };
             write!(out, "-m conntrack --ctstate {state}")
         }

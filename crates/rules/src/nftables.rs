@@ -197,7 +197,6 @@ impl Context {
                 let state = match state {
                     State::Established => "related,established",
                     State::Invalid => "invalid",
-                    State::New => "new",
                 };
                 write!(out, "ct state {state}")
             }

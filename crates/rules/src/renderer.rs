@@ -34,8 +34,6 @@ pub mod fixed_set {
     pub const MASQUERADED_POOLS: &str = "masq-ipam-pools";
     /// Endpoints whose packets get a class of service.
     pub const DSCP: &str = "dscp-src-net";
-    /// Endpoints of the ambient mesh.
-    pub const ISTIO: &str = "all-istio-weps";
 }
 
 /// Where nftables keeps the members of a set of networks.

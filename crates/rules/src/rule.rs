@@ -134,8 +134,6 @@ pub enum State {
     Established,
     /// Of no connection, and none can start with it.
     Invalid,
-    /// The first of a connection.
-    New,
 }
 
 /// How often, per what.

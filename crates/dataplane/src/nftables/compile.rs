@@ -28,7 +28,6 @@ const IPV6: Addresses = Addresses {
 const INVALID: u32 = 1;
 const ESTABLISHED: u32 = 2;
 const RELATED: u32 = 4;
-const NEW: u32 = 8;
 
 /// The bit of a connection's status that says that its destination was translated.
 const DESTINATION_TRANSLATED: u32 = 1 << 5;
@@ -152,7 +151,6 @@ impl Compiler {
                 let bits = match state {
                     State::Established => ESTABLISHED | RELATED,
                     State::Invalid => INVALID,
-                    State::New => NEW,
                 };
                 out.push(ct(CtKey::State));
                 out.push(and(bits));

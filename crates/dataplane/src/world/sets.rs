@@ -270,7 +270,6 @@ impl Set {
         };
         match (self.kind, dataplane) {
             (SetType::IpAndPort, _) => vec![part(name, SetKind::Ports, false, false)],
-            (SetType::Ip, _) => vec![part(name, SetKind::Addresses, false, false)],
             (SetType::Net, Dataplane::Iptables) => {
                 vec![part(name, SetKind::Networks, false, false)]
             }

@@ -101,9 +101,6 @@ pub struct WorkloadEndpoint {
     /// Packet marking.
     #[serde(skip_serializing_if = "is_default")]
     pub qos_policies: Vec<QosPolicy>,
-    /// Whether it is part of an ambient mesh.
-    #[serde(skip_serializing_if = "is_default")]
-    pub is_istio_ambient: bool,
     /// Its part in a live migration.
     #[serde(skip_serializing_if = "is_default")]
     pub live_migration_role: MigrationRole,

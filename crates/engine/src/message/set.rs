@@ -16,9 +16,6 @@ pub struct SetId(Arc<str>);
 /// What the members of a set are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum SetType {
-    /// Single addresses.
-    #[serde(rename = "IP")]
-    Ip,
     /// Address, protocol and port.
     #[serde(rename = "IP_AND_PORT")]
     IpAndPort,

@@ -8,8 +8,6 @@ use crate::selectors::SelectorIdx;
 pub(super) enum Content {
     /// The networks of what a selector matches.
     Nets(SelectorIdx),
-    /// The same, of a selector that matches only workloads: single addresses.
-    Addresses(SelectorIdx),
     /// The ports of one name of what a selector matches.
     Ports {
         selector: SelectorIdx,
@@ -23,16 +21,13 @@ pub(super) enum Content {
 impl Content {
     pub(super) fn selector(&self) -> Option<SelectorIdx> {
         match self {
-            Self::Nets(selector) | Self::Addresses(selector) | Self::Ports { selector, .. } => {
-                Some(*selector)
-            }
+            Self::Nets(selector) | Self::Ports { selector, .. } => Some(*selector),
             Self::Service { .. } => None,
         }
     }
 
     pub(super) fn set_type(&self) -> SetType {
         match self {
-            Self::Addresses(_) => SetType::Ip,
             Self::Nets(_)
             | Self::Service {
                 with_ports: false, ..
@@ -44,7 +39,7 @@ impl Content {
     /// Calls with the members that an item which matches the selector gives.
     pub(super) fn for_each_member(&self, item: &Item, mut call: impl FnMut(Member)) {
         match self {
-            Self::Nets(_) | Self::Addresses(_) => {
+            Self::Nets(_) => {
                 item.nets().for_each(|net| call(Member::Net(net)));
             }
             Self::Ports { protocol, name, .. } => {

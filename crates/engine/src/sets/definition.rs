@@ -5,16 +5,12 @@ use std::borrow::Cow;
 use tortie_selector::{Selector, ids::make_unique_id};
 
 use crate::message::{PortProtocol, SetId};
-use crate::roles::ISTIO_SELECTOR;
 
 /// Stands for a set whose selector does not parse.
 pub(crate) const BROKEN: u32 = u32::MAX;
 
 /// How many kinds of definition there are.
-pub(crate) const KINDS: usize = 5;
-
-/// The identifier by which the data plane knows the workloads of an ambient mesh.
-const AMBIENT_MESH: &str = "all-istio-weps";
+pub(crate) const KINDS: usize = 4;
 
 /// What a set stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +25,6 @@ pub(crate) enum Definition<'a> {
     },
     /// The endpoints of a service, as `namespace/name`, with or without their ports.
     Service { service: String, with_ports: bool },
-    /// The workloads of an ambient mesh.
-    AmbientMesh,
 }
 
 impl Definition<'_> {
@@ -47,14 +41,12 @@ impl Definition<'_> {
                 service,
                 with_ports,
             } => (if *with_ports { 2 } else { 3 }, Cow::Borrowed(service)),
-            Self::AmbientMesh => (4, Cow::Borrowed("")),
         }
     }
 
     pub(crate) fn selector(&self) -> Option<&str> {
         match self {
             Self::Selector(selector) | Self::Port { selector, .. } => Some(selector),
-            Self::AmbientMesh => Some(ISTIO_SELECTOR),
             Self::Service { .. } => None,
         }
     }
@@ -62,7 +54,7 @@ impl Definition<'_> {
     pub(crate) fn service(&self) -> &str {
         match self {
             Self::Service { service, .. } => service,
-            Self::Selector(_) | Self::Port { .. } | Self::AmbientMesh => "",
+            Self::Selector(_) | Self::Port { .. } => "",
         }
     }
 
@@ -82,7 +74,6 @@ impl Definition<'_> {
         let selector_id = || selector.map(Selector::unique_id).unwrap_or_default();
         match self {
             Self::Selector(_) => selector_id(),
-            Self::AmbientMesh => AMBIENT_MESH.to_owned(),
             Self::Port { name, .. } => make_unique_id(
                 "n",
                 &format!("{},{},{name}", selector_id(), self.protocol_name()),

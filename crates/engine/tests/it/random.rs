@@ -28,7 +28,6 @@ struct Story {
     /// Decides the order in which the fresh engine gets the final state.
     seed: u64,
     overlaps: Overlaps,
-    istio_ambient: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -63,18 +62,14 @@ fn story() -> impl Strategy<Value = Story> {
         0..10_usize,
         any::<u64>(),
         overlaps,
-        prop::bool::weighted(0.2),
     )
-        .prop_map(
-            |(steps, flushes, in_sync_at, seed, overlaps, istio_ambient)| Story {
-                steps: steps.into_iter().filter(|step| step.happens).collect(),
-                flushes,
-                in_sync_at,
-                seed,
-                overlaps,
-                istio_ambient,
-            },
-        )
+        .prop_map(|(steps, flushes, in_sync_at, seed, overlaps)| Story {
+            steps: steps.into_iter().filter(|step| step.happens).collect(),
+            flushes,
+            in_sync_at,
+            seed,
+            overlaps,
+        })
 }
 
 /// Enough to meet what matters, few enough for a test without optimisation.
@@ -112,7 +107,6 @@ impl Story {
     fn config(&self) -> Config {
         Config {
             overlaps: self.overlaps,
-            istio_ambient: self.istio_ambient,
             ..Config::for_node(world::LOCAL)
         }
     }
@@ -193,11 +187,7 @@ impl Story {
 impl fmt::Debug for Story {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, .. } = self;
-        writeln!(
-            f,
-            "overlaps {:?}, istio_ambient {}, seed {seed}:",
-            self.overlaps, self.istio_ambient
-        )?;
+        writeln!(f, "overlaps {:?}, seed {seed}:", self.overlaps)?;
         for (number, step) in self.steps.iter().enumerate() {
             if number == self.in_sync_at {
                 writeln!(f, "     in sync")?;

@@ -2,8 +2,6 @@
 
 use std::net::IpAddr;
 
-use tortie_api::scalar::Protocol;
-
 use crate::dispatch::{FROM_HOST, TO_HOST};
 use crate::renderer::{Renderer, fixed_set};
 use crate::rule::{Action, Chain, Match, Rule, Side, State, Table};
@@ -40,19 +38,6 @@ impl Renderer {
 
     fn after_routing(&self) -> Vec<Rule> {
         let mut rules = Vec::new();
-        if let Some(dscp) = self.config.istio_dscp {
-            let mesh = |side| Match::Set(side, self.set_name(fixed_set::ISTIO));
-            rules.extend(self.workload_interfaces().map(|interface| {
-                let matches = [
-                    Match::Protocol(Protocol::Tcp),
-                    Match::State(State::New),
-                    Match::Out(interface),
-                    mesh(Side::Destination),
-                    mesh(Side::Source),
-                ];
-                Rule::when(matches, Action::Dscp(dscp))
-            }));
-        }
         let leaves_cluster = [
             Match::Set(Side::Source, self.set_name(fixed_set::DSCP)),
             Match::NotSet(Side::Destination, self.set_name(fixed_set::POOLS)),

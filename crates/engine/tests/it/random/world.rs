@@ -121,7 +121,6 @@ fn workload() -> impl Strategy<Value = Update> {
                     "projectcalico.org/orchestrator".to_owned(),
                     "k8s".to_owned(),
                 );
-                labels.insert("istio.io/dataplane-mode".to_owned(), "ambient".to_owned());
             }
             Box::new(WorkloadEndpoint {
                 interface,

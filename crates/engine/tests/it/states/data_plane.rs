@@ -253,8 +253,7 @@ impl DataPlane {
     /// Nothing is there that nothing uses.
     fn check_use(&self) -> Result<(), Complaint> {
         let sets = self.used_sets();
-        // Sets of single addresses are for the data plane itself.
-        let is_lost = |id: &&SetId| !sets.contains(id) && type_of(id) != SetType::Ip;
+        let is_lost = |id: &&SetId| !sets.contains(id);
         let lost = self.sets.keys().find(is_lost);
         ensure(lost.is_none(), &format!("nothing uses the set {lost:?}"))?;
         let policies = self.used_policies();
@@ -369,8 +368,7 @@ fn tiers_of_host(endpoint: &HostEndpoint) -> [&[TierInfo]; 4] {
 /// The type that a set has, by what its identifier starts with.
 fn type_of(id: &SetId) -> SetType {
     match id.as_str().split_once(':') {
-        Some(("s" | "svcnoport", _)) => SetType::Net,
         Some(("n" | "svc", _)) => SetType::IpAndPort,
-        _ => SetType::Ip,
+        _ => SetType::Net,
     }
 }

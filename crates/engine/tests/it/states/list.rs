@@ -54,12 +54,7 @@ pub(crate) fn check(states: impl IntoIterator<Item = State>) {
 pub(crate) fn check_with(config: &Config, states: impl IntoIterator<Item = State>) {
     let states: Vec<State> = states.into_iter().collect();
     let reversed: Vec<State> = states.iter().rev().cloned().collect();
-    // The set of a mesh is always there.
-    let empty = bare_world([]).gives(if config.istio_ambient {
-        "{all-istio-weps}:"
-    } else {
-        ""
-    });
+    let empty = bare_world([]).gives("");
     let with_empties: Vec<State> = states
         .iter()
         .flat_map(|state| [state.clone(), empty.clone()])
@@ -177,9 +172,6 @@ fn compare(data_plane: &DataPlane, state: &State) -> Result<(), String> {
 /// The identifier of a set, by what stands between the braces.
 pub(crate) fn set_id(name: &str) -> SetId {
     let selector_id = |text: &str| Selector::parse(text).expect("a selector").unique_id();
-    if name == "all-istio-weps" {
-        return name.to_owned().into();
-    }
     if let Some((kind, service)) = name.split_once(' ')
         && (kind == "svc" || kind == "svcnoport")
     {

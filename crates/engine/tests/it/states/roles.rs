@@ -1,12 +1,11 @@
-//! What local workloads are besides subjects of policy: BGP peers, parts of a mesh, machines on the move.
+//! What local workloads are besides subjects of policy: BGP peers, machines on the move.
 
-use tortie_engine::Config;
 use tortie_engine::input::{MigrationSource, MigrationTarget};
 
 use crate::states::build::{
     LOCAL, Object, host, migration, node, peer, pod, pod_key, profile, remote_pod,
 };
-use crate::states::list::{bare_world, check, check_with};
+use crate::states::list::{bare_world, check};
 
 fn router() -> Object {
     pod("a").label("role", "router")
@@ -173,77 +172,5 @@ fn a_pod_of_a_virtual_machine_names_it() {
             .label("vmi.kubevirt.io/id", "vmi")
             .label("kubevirt.io", "virt-launcher")])
         .gives("pod a | machine vmi | no short cut in"),
-    ]);
-}
-
-/// A pod of Kubernetes in a namespace.
-fn in_namespace(name: &str) -> Object {
-    pod(name)
-        .label("projectcalico.org/orchestrator", "k8s")
-        .profiles(&["kns.mesh"])
-}
-
-#[test]
-fn workloads_join_the_mesh_by_their_label_or_that_of_their_namespace() {
-    let config = Config {
-        istio_ambient: true,
-        ..Config::for_node(LOCAL)
-    };
-    let mode = |object: Object, value: &str| object.label("istio.io/dataplane-mode", value);
-    let namespace = |value: &str| profile("kns.mesh").label("pcns.istio.io/dataplane-mode", value);
-    let a = || in_namespace("a").ip("10.0.0.1");
-    let b = || {
-        remote_pod("b")
-            .ip("10.0.0.2")
-            .label("projectcalico.org/orchestrator", "k8s")
-    };
-    check_with(
-        &config,
-        [
-            bare_world([a(), b(), namespace("ambient")]).gives(
-                "{all-istio-weps}: 10.0.0.1/32
-                 profile kns.mesh
-                 pod a 10.0.0.1 | profiles kns.mesh | ambient
-                 namespace mesh: istio.io/dataplane-mode=ambient",
-            ),
-            bare_world([
-                mode(a(), "none"),
-                mode(b(), "ambient"),
-                namespace("ambient"),
-            ])
-            .gives(
-                "{all-istio-weps}: 10.0.0.2/32
-                 profile kns.mesh
-                 pod a 10.0.0.1 | profiles kns.mesh
-                 namespace mesh: istio.io/dataplane-mode=ambient",
-            ),
-            bare_world([
-                mode(a(), "ambient"),
-                mode(b(), "ambient"),
-                namespace("other"),
-            ])
-            .gives(
-                "{all-istio-weps}: 10.0.0.1/32 10.0.0.2/32
-                 profile kns.mesh
-                 pod a 10.0.0.1 | profiles kns.mesh | ambient
-                 namespace mesh: istio.io/dataplane-mode=other",
-            ),
-            bare_world([a(), namespace("other")]).gives(
-                "{all-istio-weps}:
-                 profile kns.mesh
-                 pod a 10.0.0.1 | profiles kns.mesh
-                 namespace mesh: istio.io/dataplane-mode=other",
-            ),
-        ],
-    );
-}
-
-#[test]
-fn without_a_mesh_its_labels_mean_nothing() {
-    check([
-        bare_world([in_namespace("a").label("istio.io/dataplane-mode", "ambient")]).gives(
-            "profile kns.mesh: in deny; out deny
-             pod a | profiles kns.mesh",
-        ),
     ]);
 }

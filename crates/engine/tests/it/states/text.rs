@@ -216,9 +216,6 @@ fn workload_line(id: &WorkloadEndpointId, endpoint: &WorkloadEndpoint) -> String
     parts.extend(tiers(&endpoint.tiers));
     let peer = endpoint.local_bgp_peer.as_ref();
     parts.extend(peer.map(|peer| format!("peer {}", peer.bgp_peer_name)));
-    if endpoint.is_istio_ambient {
-        parts.push("ambient".to_owned());
-    }
     let uid = &endpoint.live_migration_uid;
     match endpoint.live_migration_role {
         MigrationRole::NoRole => assert_eq!(uid, ""),

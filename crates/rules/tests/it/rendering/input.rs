@@ -442,7 +442,6 @@ fn config(value: &Value) -> Config {
             metadata_address: text(&value["OpenStackMetadataIP"]).parse().ok(),
             metadata_port: port(&value["OpenStackMetadataPort"]),
         }),
-        istio_dscp: None,
     }
 }
 
