@@ -5,7 +5,7 @@ use crate::tree::{Tree, Violation};
 const MOST: usize = 400;
 
 /// Files that are longer, with the most lines that they may have. A file that has become short goes from this list.
-const LONGER: [(&str, usize); 21] = [
+const LONGER: [(&str, usize); 19] = [
     ("crates/agent/src/inputs.rs", 444),
     ("crates/api/src/kinds/felix_configuration.rs", 1_003),
     ("crates/apiserver/src/http.rs", 492),
@@ -20,8 +20,6 @@ const LONGER: [(&str, usize); 21] = [
     ("crates/migrate/src/datastore_migration/controller.rs", 406),
     ("crates/dataplane/src/nftables/compile.rs", 591),
     ("crates/dataplane/src/world.rs", 442),
-    ("crates/engine/src/sets.rs", 401),
-    ("crates/rules/src/config.rs", 402),
     ("crates/rules/src/endpoint.rs", 461),
     ("crates/store/src/embedded.rs", 476),
     ("crates/store/src/embedded/writer.rs", 505),
