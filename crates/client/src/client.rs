@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use k8s_openapi::jiff::Timestamp;
+use tortie_api::k8s::is_kubernetes_policy;
 use tortie_api::meta::{Metadata, Time};
 use tortie_api::{Kind, Path, Problems, Resource, validate};
 
@@ -28,6 +29,8 @@ pub struct Client {
     seen_tiers: Arc<Mutex<HashMap<String, Instant>>>,
     /// Objects that are taken to be there.
     assumed: Arc<HashSet<Key>>,
+    /// Whether it writes what stands for objects of Kubernetes.
+    keeps_copies: bool,
 }
 
 /// What an apply did.
@@ -59,6 +62,7 @@ impl Client {
             store,
             seen_tiers: Arc::default(),
             assumed: Arc::default(),
+            keeps_copies: false,
         }
     }
 
@@ -106,6 +110,7 @@ impl Client {
     }
 
     async fn checked_new(&self, mut resource: Resource) -> Result<Resource> {
+        self.check_owner("create", &resource)?;
         let mut problems = Problems::default();
         let version = &resource.metadata().resource_version;
         if !version.is_empty() {
@@ -133,6 +138,7 @@ impl Client {
     /// What [`Client::update`] would store, if nothing is wrong with it. Whether the revision is current is for the store
     /// to say.
     pub async fn check_update(&self, mut resource: Resource) -> Result<Resource> {
+        self.check_owner("update", &resource)?;
         let mut problems = Problems::default();
         let root = Path::ROOT;
         let at = root.field("metadata");
@@ -210,6 +216,7 @@ impl Client {
     }
 
     async fn plan(&self, resource: &Resource, may_create: bool) -> Result<Planned> {
+        self.check_owner("apply", resource)?;
         match self.get(&Key::of(&named(resource))).await {
             Err(Error::NotFound(_))
                 if may_create && resource.metadata().resource_version.is_empty() =>
@@ -270,6 +277,30 @@ impl Client {
         }
     }
 
+    /// The same client, for who keeps resources like the objects of Kubernetes that they stand for: nobody else may write
+    /// those.
+    #[must_use]
+    pub fn keeping_copies(&self) -> Self {
+        Self {
+            keeps_copies: true,
+            ..self.clone()
+        }
+    }
+
+    fn check_owner(&self, operation: &'static str, resource: &Resource) -> Result<()> {
+        if self.keeps_copies {
+            return Ok(());
+        }
+        check_is_no_copy(operation, resource)
+    }
+
+    /// What can be said of a resource that is to be written, without a datastore.
+    pub fn check_alone(mut resource: Resource) -> Result<()> {
+        check_is_no_copy("write", &resource)?;
+        resource.set_defaults();
+        Self::check(&resource, Problems::default())
+    }
+
     fn check(resource: &Resource, mut problems: Problems) -> Result<()> {
         if let Err(more) = resource.validate() {
             problems.extend(more);
@@ -279,6 +310,20 @@ impl Client {
             problems,
         })
     }
+}
+
+/// Refuses to write what is made of policies of Kubernetes.
+pub fn check_is_no_copy(operation: &'static str, resource: &Resource) -> Result<()> {
+    let key = Key::of(resource);
+    if !is_kubernetes_policy(key.kind, &key.name) {
+        return Ok(());
+    }
+    let reason = "kubernetes network policies must be managed through the kubernetes API";
+    Err(Error::Unsupported {
+        operation,
+        key,
+        reason: reason.to_owned(),
+    })
 }
 
 /// Gives an object what tells it from others of the same name, at other times, where it has nothing.

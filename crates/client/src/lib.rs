@@ -9,4 +9,6 @@
 mod client;
 pub mod connect;
 
-pub use client::{Applied, Client, Modifiable, Planned, identify, retry_conflicts};
+pub use client::{
+    Applied, Client, Modifiable, Planned, check_is_no_copy, identify, retry_conflicts,
+};

@@ -115,7 +115,7 @@ pub(crate) fn add<M: Mirrored>(manager: &Manager, datastore: &Client, mirroring:
     let mirror = Mirror {
         wanted,
         followed,
-        client: datastore.clone(),
+        client: datastore.keeping_copies(),
     };
     let controller = Controller::builder(M::CONTROLLER, manager)
         .watches::<Wanted<M>>(|object| vec![M::copy_of(&ObjectKey::of(object))])

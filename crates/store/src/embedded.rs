@@ -364,10 +364,6 @@ impl Store for EmbeddedStore {
         self.write(key, operation).await.map(Outcome::into_resource)
     }
 
-    fn check_deletable(&self, key: &Key) -> Result<()> {
-        self.check_writable("delete", key)
-    }
-
     async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
         self.check_writable("delete", key)?;
         let revision = precondition

@@ -364,10 +364,6 @@ impl Store for EtcdStore {
         }
     }
 
-    fn check_deletable(&self, key: &Key) -> Result<()> {
-        default_profile::check_writable("delete", key)
-    }
-
     async fn delete(&self, key: &Key, precondition: &Precondition) -> Result<Resource> {
         default_profile::check_writable("delete", key)?;
         let removed = match paths::candidates(key).as_slice() {

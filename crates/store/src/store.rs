@@ -8,6 +8,7 @@ use futures::stream::{self, BoxStream};
 use serde::{Deserialize, Deserializer, Serialize};
 use tortie_api::{Kind, Resource};
 
+use crate::default_profile;
 use crate::embedded::Snapshot;
 use crate::error::{Error, Result};
 use crate::key::{Key, Query, Revision};
@@ -111,8 +112,7 @@ pub trait Store: Send + Sync {
     /// Fails as a deletion does where the datastore leaves objects like this one to others, so that nobody begins with what
     /// goes with it.
     fn check_deletable(&self, key: &Key) -> Result<()> {
-        let _ = key;
-        Ok(())
+        default_profile::check_writable("delete", key)
     }
 
     /// Removes an object and returns what it was; [`Error::Conflict`] if the precondition does not hold.

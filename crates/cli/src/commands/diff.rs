@@ -12,7 +12,7 @@ use tortie_client::{Applied, Client, Planned};
 use tortie_store::Key;
 
 use super::report;
-use super::write::{Mode, Task, planner, read, refusal, split};
+use super::write::{Mode, Task, planner, read, split};
 use crate::args::{Diff, Global, TROUBLE};
 use crate::config::connect;
 use crate::output::to_yaml;
@@ -70,10 +70,7 @@ async fn compare(args: &Diff, global: &Global) -> Result<ExitCode> {
 }
 
 async fn plan(task: &Task, client: &Client) -> tortie_store::Result<Planned> {
-    match refusal(&task.resource, Mode::Apply) {
-        Some(refusal) => Err(refusal),
-        None => client.plan_apply(&task.resource).await,
-    }
+    client.plan_apply(&task.resource).await
 }
 
 /// The difference as text; nothing if only what belongs to the cluster differs.

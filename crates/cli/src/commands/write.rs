@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 use futures::StreamExt as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use tortie_api::names::KUBERNETES_POLICY;
 use tortie_api::without_effect::without_effect;
 use tortie_api::{Kind, Resource};
 use tortie_client::{Applied, Client};
@@ -234,18 +233,6 @@ pub(super) fn split(tasks: Vec<Task>, mode: Mode) -> (Vec<Task>, Vec<Task>) {
         return (rest.into_iter().chain(first).collect(), Vec::new());
     }
     (first, rest)
-}
-
-/// Policies that mirror Kubernetes' own are not ours to write.
-pub(super) fn refusal(resource: &Resource, mode: Mode) -> Option<Error> {
-    let is_mirror = resource.kind() == Kind::NetworkPolicy
-        && resource.metadata().name.starts_with(KUBERNETES_POLICY);
-    let is_delete = matches!(mode, Mode::Delete { .. });
-    (is_mirror && !is_delete).then(|| Error::Unsupported {
-        operation: mode.done(),
-        key: Key::of(resource),
-        reason: "kubernetes network policies must be managed through the kubernetes API".to_owned(),
-    })
 }
 
 pub(super) fn summarize(

@@ -11,7 +11,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tortie_api::Resource;
 use tortie_client::connect::environment;
-use tortie_client::{Applied, Client};
+use tortie_client::{Applied, Client, check_is_no_copy};
 use tortie_store::{Error, Key};
 
 use super::folder::{Folder, Role};
@@ -103,7 +103,7 @@ pub(in crate::commands) async fn run(
 fn prepare(tasks: &mut [Task]) -> Result<()> {
     let mut keys = BTreeSet::new();
     for task in tasks {
-        if let Some(refusal) = write::refusal(&task.resource, Mode::Apply) {
+        if let Err(refusal) = check_is_no_copy("apply", &task.resource) {
             bail!("{}: {refusal}", task.place());
         }
         if task.resource.metadata().name.is_empty() {

@@ -6,7 +6,7 @@ use tortie_api::{Kind, Resource};
 use tortie_client::{Applied, Client, Planned};
 use tortie_store::{Error, Key, Precondition};
 
-use super::{Mode, Task, refusal};
+use super::{Mode, Task};
 use crate::args::{DryRunBy, Global};
 use crate::config::{connect, connect_to_write};
 
@@ -33,9 +33,6 @@ impl Destination {
         resource: &Resource,
         mode: Mode,
     ) -> Result<Option<Applied>, Error> {
-        if let Some(refusal) = refusal(resource, mode) {
-            return Err(refusal);
-        }
         match self {
             Self::Datastore(client) => write(resource, mode, client).await,
             Self::Plan(client) => plan(resource, mode, client).await,
@@ -108,11 +105,5 @@ fn check(resource: &Resource, mode: Mode) -> Result<Option<Applied>, Error> {
     if matches!(mode, Mode::Delete { .. }) {
         return Ok(None);
     }
-    let mut resource = resource.clone();
-    resource.set_defaults();
-    let invalid = |problems| Error::Invalid {
-        key: Key::of(&resource),
-        problems,
-    };
-    resource.validate().map(|()| None).map_err(invalid)
+    Client::check_alone(resource.clone()).map(|()| None)
 }
