@@ -14,9 +14,9 @@ use crate::claim;
 use crate::health::Health;
 use crate::last_good::LastGood;
 use crate::metrics::Metrics;
-use crate::node::{End, Node};
 use crate::node_status::Report;
 use crate::recording::Recording;
+use crate::running::{End, Running};
 use tortie_config::WithoutEffect;
 use tortie_rules::TooFewMarks;
 
@@ -178,7 +178,7 @@ impl Agent {
         loop {
             self.recording.settle();
             self.tell_without_effect(last_good.without_effect());
-            let node = match Node::start(&self, last_good.config().clone()) {
+            let node = match Running::start(&self, last_good.config().clone()) {
                 Ok(node) => node,
                 Err(error) => {
                     last_good.revert(error)?;

@@ -11,7 +11,7 @@ use tortie_engine::message::Encapsulation;
 use tortie_rules::Config as RulesConfig;
 
 use crate::agent::Error;
-use crate::machine::choose;
+use crate::host::choose;
 use tortie_config::{Config, DatastoreConfig, Sources, WithoutEffect, resolve, without_effect};
 use tortie_error::Causes;
 

@@ -14,18 +14,18 @@
 mod agent;
 pub mod asked;
 mod claim;
-mod cluster;
 mod derive;
 mod files;
 mod health;
+pub mod host;
 pub mod inputs;
 mod last_good;
 mod local;
-pub mod machine;
 mod metrics;
-mod node;
 mod node_status;
+mod overlay;
 mod recording;
+mod running;
 mod server;
 pub mod startup;
 mod status;
@@ -39,4 +39,4 @@ pub use metrics::Metrics;
 pub use node_status::{
     DatastoreStatus, Ineffective, NodeStatus, Problem, RefusedObject, Report, Versions,
 };
-pub use recording::Recording;
+pub use recording::{Recording, RecordingFile};

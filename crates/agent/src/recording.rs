@@ -36,10 +36,15 @@ enum Wanted {
 }
 
 struct Open {
-    path: PathBuf,
-    recorder: Recorder<BufWriter<File>>,
+    file: RecordingFile,
     /// Whether the engine was told something since it was last asked.
     is_told: bool,
+}
+
+/// A file that events are written to.
+pub struct RecordingFile {
+    path: PathBuf,
+    recorder: Recorder<BufWriter<File>>,
 }
 
 // === impl Recording ===
@@ -79,14 +84,11 @@ impl Recording {
             }
             Some(Wanted::Start(path)) => {
                 shared.end();
-                match create(&path) {
+                match RecordingFile::create(&path) {
                     Ok(file) => {
                         tracing::warn!(file = %path.display(), "Recording what the engine is told");
-                        shared.open = Some(Open {
-                            path,
-                            recorder: Recorder::new(BufWriter::new(file), MAX_BYTES),
-                            is_told: false,
-                        });
+                        let is_told = false;
+                        shared.open = Some(Open { file, is_told });
                         true
                     }
                     Err(error) => {
@@ -110,8 +112,8 @@ impl Recording {
                 return;
             }
             open.is_told = !is_flush;
-            open.recorder.write(&event);
-            if open.recorder.has_failed() {
+            open.file.recorder.write(&event);
+            if open.file.recorder.has_failed() {
                 shared.end();
             }
         });
@@ -132,8 +134,8 @@ impl Shared {
         let Some(open) = self.open.take() else {
             return;
         };
-        let file = open.path.display();
-        match open.recorder.finish() {
+        let file = open.file.path.display();
+        match open.file.recorder.finish() {
             Ok(()) => tracing::warn!(%file, "The recording has ended"),
             Err(error) => {
                 tracing::error!(%file, error = %Causes(&error), "The recording has ended before its time");
@@ -142,17 +144,39 @@ impl Shared {
     }
 }
 
-/// An empty file, which only its owner can read: it tells all about a cluster.
-fn create(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+// === impl RecordingFile ===
+
+impl RecordingFile {
+    /// An empty file, which only its owner can read: it tells all about a cluster.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let file = options.open(path)?;
+        // One that was there may be open to others.
+        if file.metadata()?.is_file() {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            recorder: Recorder::new(BufWriter::new(file), MAX_BYTES),
+        })
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let file = options.open(path)?;
-    // One that was there may be open to others.
-    if file.metadata()?.is_file() {
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+
+    /// Writes an event; after a failure nothing more.
+    pub fn write(&mut self, event: &Event) {
+        self.recorder.write(event);
     }
-    Ok(file)
+
+    /// Ends the file; tells whether all was written.
+    pub fn finish(self) -> io::Result<()> {
+        self.recorder.finish()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
 }

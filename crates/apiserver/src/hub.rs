@@ -210,7 +210,7 @@ impl State {
                 let before = self.objects.insert(id, object.clone());
                 Some(HubEvent::put(revision, before, object))
             }
-            // One that was never seen, because it could not be read, is gone for nobody.
+            // An unreadable object was never announced, so its deletion is not either.
             What::Delete { namespace, name } => {
                 let before = self.objects.remove(&(namespace, name));
                 before.map(|before| HubEvent::deleted(revision, before))

@@ -96,7 +96,7 @@ pub(crate) async fn delegate(context: &Context<'_>) -> Result<(CniResult, Vec<Ip
             ));
         }
         "azure-vnet-ipam" => {
-            let message = "network configuration: `ipam.type` is `azure-vnet-ipam`, which needs help that is not there; use calico-ipam or host-local";
+            let message = "network configuration: `ipam.type` is `azure-vnet-ipam`, which is not supported; use calico-ipam or host-local";
             return Err(Error::new(Code::UnsupportedField, message));
         }
         "host-local" => {

@@ -1,4 +1,4 @@
-//! From what the sources say to what holds.
+//! Resolves each parameter from the highest-priority source that has a valid value.
 
 use std::{
     borrow::Cow,

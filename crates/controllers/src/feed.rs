@@ -17,7 +17,7 @@ const WAITING: usize = 256;
 
 /// What a datastore tells.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum Notice {
     /// The object is so now.
     Put(Box<Resource>),
     /// The object is gone, or cannot be read.
@@ -30,7 +30,7 @@ pub(crate) enum Told {
 
 /// Follows a datastore until it is dropped.
 pub(crate) struct Feed {
-    receiver: mpsc::Receiver<Told>,
+    receiver: mpsc::Receiver<Notice>,
     kinds: usize,
     in_sync: BTreeSet<Kind>,
     _followers: JoinSet<()>,
@@ -39,7 +39,7 @@ pub(crate) struct Feed {
 /// Tells the consumer of one kind.
 struct Teller {
     kind: Kind,
-    sender: mpsc::Sender<Told>,
+    sender: mpsc::Sender<Notice>,
     /// What the consumer believes to exist.
     told: BTreeSet<Key>,
     /// What of this has not been found since everything began to be read.
@@ -78,14 +78,14 @@ impl Feed {
     }
 
     /// Waits for what is new. Nothing is lost if the wait is given up.
-    pub(crate) async fn next(&mut self) -> Option<Told> {
+    pub(crate) async fn next(&mut self) -> Option<Notice> {
         let told = self.receiver.recv().await;
         self.note(told.as_ref());
         told
     }
 
     /// What is new, if anything is.
-    pub(crate) fn try_next(&mut self) -> Option<Told> {
+    pub(crate) fn try_next(&mut self) -> Option<Notice> {
         let told = self.receiver.try_recv().ok();
         self.note(told.as_ref());
         told
@@ -96,12 +96,12 @@ impl Feed {
         self.in_sync.len() == self.kinds
     }
 
-    fn note(&mut self, told: Option<&Told>) {
+    fn note(&mut self, told: Option<&Notice>) {
         match told {
-            Some(Told::InSync(kind)) => {
+            Some(Notice::InSync(kind)) => {
                 self.in_sync.insert(*kind);
             }
-            Some(Told::Behind(kind)) => {
+            Some(Notice::Behind(kind)) => {
                 self.in_sync.remove(kind);
             }
             _ => {}
@@ -133,10 +133,10 @@ impl Keeper<Resource> for Teller {
             if let State::Present(mut resource) = state {
                 resource.set_read_defaults();
                 self.told.insert(key);
-                self.tell(Told::Put(Box::new(resource))).await;
+                self.tell(Notice::Put(Box::new(resource))).await;
             } else {
                 self.told.remove(&key);
-                self.tell(Told::Gone(key)).await;
+                self.tell(Notice::Gone(key)).await;
             }
         }
         if status != Status::InSync {
@@ -154,7 +154,7 @@ impl Keeper<Resource> for Teller {
         let count = gone.len();
         for key in gone {
             self.told.remove(&key);
-            self.tell(Told::Gone(key)).await;
+            self.tell(Notice::Gone(key)).await;
         }
         self.is_read = true;
         self.set_behind(false).await;
@@ -184,14 +184,14 @@ impl Teller {
         self.is_behind = is_behind;
         let kind = self.kind;
         self.tell(if is_behind {
-            Told::Behind(kind)
+            Notice::Behind(kind)
         } else {
-            Told::InSync(kind)
+            Notice::InSync(kind)
         })
         .await;
     }
 
-    async fn tell(&self, told: Told) {
+    async fn tell(&self, told: Notice) {
         // Where nobody listens any more, this task is about to end.
         let _ = self.sender.send(told).await;
     }
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    async fn next(feed: &mut Feed) -> Told {
+    async fn next(feed: &mut Feed) -> Notice {
         let told = tokio::time::timeout(Duration::from_secs(30), feed.next()).await;
         told.unwrap().unwrap()
     }
@@ -278,8 +278,8 @@ mod tests {
         let mut signs = String::new();
         while signs.matches('+').count() < 2 {
             signs.push(match next(&mut feed).await {
-                Told::InSync(_) => '+',
-                Told::Behind(_) => '-',
+                Notice::InSync(_) => '+',
+                Notice::Behind(_) => '-',
                 told => panic!("{told:?}"),
             });
         }
@@ -288,7 +288,7 @@ mod tests {
         let mut tier = Resource::empty(Kind::Tier);
         tier.metadata_mut().name = "a".to_owned();
         flaky.create(tier).await.unwrap();
-        assert!(matches!(next(&mut feed).await, Told::Put(_)));
+        assert!(matches!(next(&mut feed).await, Notice::Put(_)));
         assert_eq!(flaky.lists.load(Ordering::Relaxed), 1);
     }
 }

@@ -17,7 +17,7 @@ mod allocation;
 mod cached_node;
 mod cluster;
 mod collector;
-mod figures;
+mod metrics;
 mod pod;
 mod pools;
 mod release;
@@ -38,7 +38,7 @@ pub use self::cached_node::CachedNode;
 
 use self::cluster::Cluster;
 use self::collector::Collector;
-use self::figures::Metrics;
+use self::metrics::Metrics;
 use crate::pod::Pod;
 
 /// What the collector is told.
@@ -49,7 +49,7 @@ pub struct Settings {
     pub leak_grace_period: Option<Duration>,
 }
 
-/// Collects until the future is dropped. The figures are there as soon as this returns.
+/// Collects until the future is dropped. The readings are there as soon as this returns.
 pub fn collect(
     client: Client,
     pods: Cache<Pod>,

@@ -1,4 +1,4 @@
-//! The world and its drivers together: what is said goes in, and the kernel follows.
+//! The desired state and its drivers together: what is said goes in, and the kernel follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,11 +11,11 @@ use tortie_error::Causes;
 use tortie_rules::{Config, Dataplane as Kind, IpVersion};
 
 use crate::change::{Batch, Drift, Driver, Error, Part, Refused};
+use crate::desired::{DesiredState, InterfaceState};
 use crate::iptables::Variant;
 use crate::left_over::remove_left_overs;
 use crate::refusals::{FIRST_RETRY, Refusals};
 use crate::watch::Watch;
-use crate::world::{InterfaceState, World};
 
 /// Brings what the engine says into the kernel, and keeps it there.
 ///
@@ -25,7 +25,7 @@ use crate::world::{InterfaceState, World};
 /// A policy, profile, endpoint or set that the kernel refuses denies, and all else is in force. It is tried again when it
 /// changes, and now and then.
 pub struct Dataplane {
-    world: World,
+    desired: DesiredState,
     sides: Vec<Side>,
     first_retry: Duration,
     watch: Option<Watch>,
@@ -67,13 +67,13 @@ impl Dataplane {
         hostname: &str,
     ) -> Self {
         let versions: Vec<IpVersion> = drivers.iter().map(|(version, _)| *version).collect();
-        let mut world = World::new(config, kind, &versions, hostname);
+        let mut desired = DesiredState::new(config, kind, &versions, hostname);
         let is_kept_by_nftables = |part| part == Part::Iptables(Variant::Nft);
         if drivers
             .iter()
             .any(|(_, driver)| is_kept_by_nftables(driver.part()))
         {
-            world.hide_behind_header();
+            desired.hide_behind_header();
         }
         let sides = drivers.into_iter().map(|(version, driver)| Side {
             version,
@@ -82,7 +82,7 @@ impl Dataplane {
             refusals: Refusals::default(),
         });
         Self {
-            world,
+            desired,
             sides: sides.collect(),
             first_retry: FIRST_RETRY,
             watch: None,
@@ -95,23 +95,23 @@ impl Dataplane {
     }
 
     /// All that was said.
-    pub fn world(&self) -> &World {
-        &self.world
+    pub fn desired(&self) -> &DesiredState {
+        &self.desired
     }
 
     /// The engine says something.
     pub fn on_message(&mut self, message: Message) {
-        self.world.on_message(message);
+        self.desired.on_message(message);
     }
 
     /// The interfaces of the host are these now.
     pub fn set_interfaces(&mut self, all: BTreeMap<Arc<str>, InterfaceState>) {
-        self.world.set_interfaces(all);
+        self.desired.set_interfaces(all);
     }
 
     /// Renders with other parameters from now on.
     pub fn set_config(&mut self, config: &Arc<Config>) {
-        self.world.set_config(config);
+        self.desired.set_config(config);
         self.distrust_kernel();
     }
 
@@ -158,7 +158,7 @@ impl Dataplane {
                     continue;
                 };
                 let (chains, sets) = (batch.chains.len(), batch.sets.len());
-                match side.apply(&self.world, batch, self.first_retry, now) {
+                match side.apply(&self.desired, batch, self.first_retry, now) {
                     Ok(()) => {
                         done.chains += chains;
                         done.sets += sets;
@@ -172,7 +172,7 @@ impl Dataplane {
                 break;
             }
             done.is_full = true;
-            batches = self.world.take_everything();
+            batches = self.desired.take_everything();
         }
         if let Some(watch) = &mut self.watch
             && let Err(error) = watch.forget()
@@ -192,16 +192,16 @@ impl Dataplane {
     fn batches(&mut self, now: Instant) -> Vec<(IpVersion, Batch)> {
         let is_uncertain = |side: &Side| side.is_uncertain || side.refusals.is_due(now);
         if self.sides.iter().any(is_uncertain) {
-            return self.prepared(now, World::take_everything);
+            return self.prepared(now, DesiredState::take_everything);
         }
-        let batches = self.prepared(now, World::take_changes);
+        let batches = self.prepared(now, DesiredState::take_changes);
         let needs_everything = |side: &Side| {
             let mut batches = batches.iter();
             let batch = batches.find(|(version, _)| *version == side.version);
             batch.is_some_and(|(_, batch)| side.refusals.needs_everything(batch))
         };
         if self.sides.iter().any(needs_everything) {
-            return self.prepared(now, World::take_everything);
+            return self.prepared(now, DesiredState::take_everything);
         }
         batches
     }
@@ -209,9 +209,9 @@ impl Dataplane {
     fn prepared(
         &mut self,
         now: Instant,
-        take: fn(&mut World) -> Vec<(IpVersion, Batch)>,
+        take: fn(&mut DesiredState) -> Vec<(IpVersion, Batch)>,
     ) -> Vec<(IpVersion, Batch)> {
-        let batches = take(&mut self.world);
+        let batches = take(&mut self.desired);
         for side in &mut self.sides {
             let mut batches = batches.iter();
             if let Some((_, batch)) = batches.find(|(version, _)| *version == side.version) {
@@ -289,14 +289,14 @@ impl Dataplane {
     /// All that the kernel should have, for each IP version. The next [`Dataplane::apply`] compares everything.
     pub fn everything(&mut self) -> Vec<(IpVersion, Batch)> {
         self.distrust_kernel();
-        self.world.take_everything()
+        self.desired.take_everything()
     }
 }
 
 impl Side {
     fn apply(
         &mut self,
-        world: &World,
+        desired: &DesiredState,
         mut batch: Batch,
         first_retry: Duration,
         now: Instant,
@@ -315,7 +315,7 @@ impl Side {
                 return Err(Trouble::NeedsEverything);
             }
             let object = error.object();
-            let owner = object.and_then(|object| world.owner_of(self.version, object));
+            let owner = object.and_then(|object| desired.owner_of(self.version, object));
             let (Some(object), Some(owner)) = (object, owner) else {
                 return Err(Trouble::Failed(error));
             };

@@ -29,7 +29,7 @@ pub struct ClusterOptions {
     pub hostname: String,
     /// The IP versions that pods have.
     pub versions: Vec<IpVersion>,
-    /// Who routes to workloads and through VXLAN say made them.
+    /// `rtm_protocol` of routes to workloads and of VXLAN routes.
     pub device_protocol: u8,
     /// What the names of workloads' interfaces begin with; routes through those are not touched.
     pub workload_prefixes: Vec<String>,
@@ -46,7 +46,7 @@ pub struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// Who routes to other nodes say made them, so that they can be told from everybody else's: Calico's own number,
+    /// `rtm_protocol` of routes to other nodes, by which our own are recognised after a restart: Calico's own number,
     /// unless another was chosen.
     fn cluster_protocol(&self) -> Protocol {
         match Protocol(self.device_protocol) {

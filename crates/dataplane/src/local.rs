@@ -10,7 +10,7 @@ use tortie_kernel::link::Mac;
 use tortie_kernel::route::{self, Batch, Neighbour, Protocol, Route, Scope, Socket};
 use tortie_kernel::sysctl::{self, Sysctl, Workload, workload_interface};
 
-use crate::world::{InterfaceState, World};
+use crate::desired::{DesiredState, InterfaceState};
 
 /// Routes that we did not make are left for so long on a new interface: whoever sets the workload up may have made them
 /// before we heard of it.
@@ -94,12 +94,12 @@ impl LocalNetwork {
         results.filter_map(Result::err).collect()
     }
 
-    /// Brings routes, neighbours and settings to what the world says. Gives what was refused; it is tried again the
+    /// Brings routes, neighbours and settings to what the desired state says. Gives what was refused; it is tried again the
     /// next time.
-    pub fn apply(&mut self, world: &World) -> route::Result<Vec<String>> {
+    pub fn apply(&mut self, desired: &DesiredState) -> route::Result<Vec<String>> {
         let mut problems = Vec::new();
-        self.set_up_devices(world, &mut problems);
-        let (routes, neighbours) = self.wanted(world);
+        self.set_up_devices(desired, &mut problems);
+        let (routes, neighbours) = self.wanted(desired);
         let mut batch = Batch::new();
         let mut wanted: BTreeSet<Route> = routes.iter().map(Route::as_listed).collect();
         for route in self.socket.routes(route::MAIN_TABLE)? {
@@ -136,8 +136,8 @@ impl LocalNetwork {
     }
 
     /// Whether packets reach the workload of an interface.
-    pub fn state_of(&self, world: &World, interface: &str) -> WorkloadState {
-        let found = world.interface(interface).filter(|state| state.is_up);
+    pub fn state_of(&self, desired: &DesiredState, interface: &str) -> WorkloadState {
+        let found = desired.interface(interface).filter(|state| state.is_up);
         let device = found.and_then(|state| self.devices.get(&state.index));
         match device {
             Some(device) if device.is_set_up => WorkloadState::Up,
@@ -145,8 +145,8 @@ impl LocalNetwork {
         }
     }
 
-    fn set_up_devices(&mut self, world: &World, problems: &mut Vec<String>) {
-        let present: BTreeMap<u32, &Arc<str>> = world
+    fn set_up_devices(&mut self, desired: &DesiredState, problems: &mut Vec<String>) {
+        let present: BTreeMap<u32, &Arc<str>> = desired
             .workload_interfaces()
             .map(|(name, state)| (state.index, name))
             .collect();
@@ -156,7 +156,7 @@ impl LocalNetwork {
                 seen: Instant::now(),
                 is_set_up: false,
             });
-            let endpoint = world.workload_of(name);
+            let endpoint = desired.workload_of(name);
             let Some(endpoint) = endpoint.filter(|_| !device.is_set_up) else {
                 continue;
             };
@@ -178,11 +178,11 @@ impl LocalNetwork {
         }
     }
 
-    fn wanted(&self, world: &World) -> (Vec<Route>, BTreeSet<Neighbour>) {
+    fn wanted(&self, desired: &DesiredState) -> (Vec<Route>, BTreeSet<Neighbour>) {
         let mut routes = Vec::new();
         let mut neighbours = BTreeSet::new();
-        for (interface, endpoint) in world.active_workloads() {
-            let state = world.interface(interface).filter(|state| state.is_up);
+        for (interface, endpoint) in desired.active_workloads() {
+            let state = desired.interface(interface).filter(|state| state.is_up);
             let Some(state) = state.filter(|_| endpoint.state == "active") else {
                 continue;
             };

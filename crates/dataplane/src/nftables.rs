@@ -31,7 +31,7 @@ pub const TABLE: &str = "calico";
 const REWRITTEN_UP_TO: usize = 32;
 
 /// After so many refusals in a row the table is made anew. Finding one object that is to blame takes fewer.
-const STUBBORN: u32 = 6;
+const RECREATE_TABLE_AFTER: u32 = 6;
 
 /// Drives nftables for one IP version.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl NftablesDriver {
         let mut transaction = Transaction::new();
         let mut actual = match self.applied.take() {
             Some(applied) if !batch.is_full => Actual::from_applied(applied),
-            _ if self.failures >= STUBBORN => {
+            _ if self.failures >= RECREATE_TABLE_AFTER => {
                 // Something is in the way that the comparison does not see. A new table in place of the old one, still
                 // at once, gets rid of it.
                 transaction.add_table(&self.table);

@@ -1,4 +1,4 @@
-//! Agrees on keys with clients.
+//! TLS handshakes, with certificate reload and optional client certificates.
 
 use std::fmt;
 use std::io;
@@ -31,7 +31,7 @@ pub enum Clients {
     Anyone,
 }
 
-/// Agrees on keys with clients.
+/// Does TLS handshakes with clients.
 #[derive(Clone)]
 pub struct Acceptor(TlsAcceptor);
 
@@ -133,7 +133,7 @@ impl ClientCertVerifier for AnyOf {
     }
 }
 
-/// Clients that come over the network and agree on keys.
+/// A listener whose connections have done their TLS handshake.
 #[derive(Debug)]
 pub struct TlsListener {
     /// Where they come to.

@@ -228,7 +228,7 @@ impl<I: Incoming> Connection<I> {
             Ok(Err(error)) => {
                 return tracing::debug!(error = %Causes(&error), "A connection failed");
             }
-            Err(_) => return tracing::debug!("A client took too long to agree on keys"),
+            Err(_) => return tracing::debug!("A TLS handshake took too long"),
         };
         // So that the address is free as soon as nobody accepts any more.
         drop(self.incoming);

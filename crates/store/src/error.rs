@@ -63,7 +63,7 @@ pub enum Error {
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
-    /// The datastore answered something that is no answer, or is set up wrongly.
+    /// Malformed response, or misconfigured datastore.
     #[error("{message}")]
     Other {
         /// What happened.

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{Api, ListParams};
 use serde::de::DeserializeOwned;
+use tortie_agent::RecordingFile;
 use tortie_api::{Kind, Problems};
 use tortie_client::Client;
 use tortie_client::connect::Connection;
@@ -15,7 +16,6 @@ use tortie_error::Causes;
 use tortie_store::{List, Query};
 
 use crate::object::{self, HostPod, host_addresses};
-use crate::recording::Recording;
 use crate::sources::Source;
 use crate::world::{Builder, Listener, World};
 use tortie_input as input;
@@ -72,7 +72,7 @@ pub type Tell<'a> = &'a mut (dyn FnMut(Remark<'_>) + Send);
 /// Makes a world of files. Objects with problems are told of; they are an error, or count as absent if that is wanted.
 pub fn from_files(
     files: &Files<'_>,
-    recording: Option<Recording>,
+    recording: Option<RecordingFile>,
     tell: Tell<'_>,
 ) -> Result<(World, usize)> {
     let mut builder = Builder::new(recording);
@@ -156,7 +156,7 @@ impl Files<'_> {
 pub async fn from_datastore(
     connection: &Connection,
     server: Option<&kube::Client>,
-    recording: Option<Recording>,
+    recording: Option<RecordingFile>,
     tell: Tell<'_>,
 ) -> Result<(World, usize)> {
     let mut builder = Builder::new(recording);

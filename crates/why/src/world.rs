@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use tortie_agent::{LocalAgent, NodeStatus, Settings, asked};
+use tortie_agent::{LocalAgent, NodeStatus, RecordingFile, Settings, asked};
 use tortie_api::k8s::{ProfileOwner, default_allow_profile};
 use tortie_api::tier::{BUILT_IN, TierSpec};
 use tortie_api::{Resource, Tier};
@@ -19,7 +19,6 @@ use crate::directory::{Directory, Notes};
 use crate::kernels::Kernels;
 use crate::made_up::MadeUp;
 use crate::object::{HostPod, Object, PodObject, bare_namespace, bare_service_account};
-use crate::recording::Recording;
 use crate::sources::{Source, Sources};
 
 /// How many of the namespaces and service accounts that were filled in a note names.
@@ -69,7 +68,7 @@ pub(crate) trait Listener {
 /// An engine that will be asked questions, and the recording of what it was told.
 pub(crate) struct Asked {
     engine: Engine,
-    recording: Option<Recording>,
+    recording: Option<RecordingFile>,
 }
 
 impl Listener for Asked {
@@ -91,7 +90,7 @@ impl Listener for Vec<Update> {
 
 impl Builder {
     /// A world with nothing but what always exists. What its engine is told is recorded, if that is wanted.
-    pub(crate) fn new(mut recording: Option<Recording>) -> Self {
+    pub(crate) fn new(mut recording: Option<RecordingFile>) -> Self {
         let config = Config {
             scope: Scope::AllNodes,
             allow_source_spoofing: true,
@@ -132,7 +131,10 @@ impl Builder {
         if let Some(mut recording) = recording {
             recording.write(&Event::InSync);
             recording.write(&Event::Flush);
-            recording.finish()?;
+            let path = recording.path().to_owned();
+            recording
+                .finish()
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
         let directory = notes.close(with_made_up.then_some(&mut made_up));
         Ok(World {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tortie_agent::machine;
+use tortie_agent::host;
 use tortie_api::{Kind, Resource};
 use tortie_config::{Sources, resolve};
 use tortie_convert::Converter;
@@ -36,8 +36,7 @@ fn check(spec: &Value) -> Result<(), TestCaseError> {
     let resolved = resolve(&sources);
     prop_assert!(!resolved.is_fatal(), "{spec}: {:?}", resolved.problems);
     let config = &resolved.config;
-    let rules =
-        tortie_rules::Config::new(config, machine::choose(config), Encapsulation::default());
+    let rules = tortie_rules::Config::new(config, host::choose(config), Encapsulation::default());
     prop_assert!(rules.is_ok(), "{spec}: {rules:?}");
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::json;
-use tortie_agent::{LocalAgent, Settings, machine};
+use tortie_agent::{LocalAgent, Settings, host};
 use tortie_config::from_environment;
 use tortie_dataplane::{Dataplane, Drift};
 use tortie_rules::Dataplane as Kind;
@@ -47,8 +47,8 @@ async fn verify(args: &Verify, global: &Global) -> Result<ExitCode> {
         // The agent of such a node runs too, and enforces what is the same everywhere.
         writeln!(anstream::stderr(), "warning: {unknown}")?;
     }
-    let enforced = enforced::compute(&updates, &node, settings.into(), &machine::choose)?;
-    let drivers = machine::drivers(&enforced.config, enforced.kind)?;
+    let enforced = enforced::compute(&updates, &node, settings.into(), &host::choose)?;
+    let drivers = host::drivers(&enforced.config, enforced.kind)?;
     let mut dataplane = Dataplane::new(&enforced.rules, enforced.kind, drivers, &node);
     dataplane.set_interfaces(enforced::interfaces(&enforced.config)?);
     let kind = enforced.kind;

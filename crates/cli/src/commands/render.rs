@@ -12,10 +12,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use tortie_agent::machine;
+use tortie_agent::host;
 use tortie_config::{Config, IptablesBackend, NftablesMode, Sources, from_environment};
 use tortie_dataplane::iptables::set_commands;
-use tortie_dataplane::{Batch, InterfaceState, Members, World};
+use tortie_dataplane::{Batch, DesiredState, InterfaceState, Members};
 use tortie_engine::Update;
 use tortie_engine::message::Member;
 use tortie_rules::{Dataplane as Kind, IpVersion};
@@ -62,7 +62,7 @@ fn render(
         rules,
         messages,
     } = enforced;
-    let mut world = World::new(&rules, kind, versions, node);
+    let mut world = DesiredState::new(&rules, kind, versions, node);
     // Which iptables `auto` means is known on the node alone; what the one that is kept by nftables needs harms no other.
     if config.tables.iptables_backend != IptablesBackend::Legacy {
         world.hide_behind_header();
@@ -123,7 +123,7 @@ fn versions(args: &Render, config: &Config, node: &str) -> Result<Vec<IpVersion>
         (Some(args::IpVersion::V4), _) | (None, RenderOutput::Iptables | RenderOutput::Ipset) => {
             Ok(vec![IpVersion::V4])
         }
-        (None, _) => Ok(machine::versions(config)),
+        (None, _) => Ok(host::versions(config)),
     }
 }
 

@@ -16,8 +16,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
+use tortie_agent::RecordingFile;
 use tortie_engine::verdict::Outcome;
-use tortie_why::{Answer, Asked, Form, Question, Recording, World, has_authentication_header};
+use tortie_why::{Answer, Asked, Form, Question, World, has_authentication_header};
 
 use crate::args::{Global, IpVersion, Why, WhyOutput};
 use live::{Found, Live};
@@ -46,7 +47,11 @@ pub(super) async fn run(args: &Why, global: &Global) -> Result<ExitCode> {
     if args.live {
         live::check()?;
     }
-    let recording = args.record.as_deref().map(Recording::create).transpose()?;
+    let create = |file: &Path| {
+        let created = RecordingFile::create(file);
+        created.with_context(|| format!("cannot write {}", file.display()))
+    };
+    let recording = args.record.as_deref().map(create).transpose()?;
     let start = Instant::now();
     let (world, count) = load::world(args, global, recording).await?;
     if args.verbose {

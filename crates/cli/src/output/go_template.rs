@@ -10,10 +10,12 @@ pub(super) fn advice(form: &str, template: &str) -> String {
         translate(template)
     };
     match same {
-        Some(path) => format!("Go templates are not there; the same is -o jsonpath='{path}'"),
-        None => "Go templates are not there; use -o jsonpath='{.items[*].metadata.name}' or -o \
+        Some(path) => format!("Go templates are not supported; the same is -o jsonpath='{path}'"),
+        None => {
+            "Go templates are not supported; use -o jsonpath='{.items[*].metadata.name}' or -o \
                  custom-columns=NAME:.metadata.name,ORDER:.spec.order"
-            .to_owned(),
+                .to_owned()
+        }
     }
 }
 

@@ -240,7 +240,7 @@ impl Settings {
     pub fn etcd(&self) -> Result<EtcdConfig> {
         if !self.etcd_discovery_srv.is_empty() {
             return Err(Error::message(format!(
-                "etcd discovery through DNS (ETCD_DISCOVERY_SRV is `{}`) is not there; list the members in ETCD_ENDPOINTS",
+                "etcd discovery through DNS (ETCD_DISCOVERY_SRV is `{}`) is not supported; list the members in ETCD_ENDPOINTS",
                 self.etcd_discovery_srv
             )));
         }

@@ -14,7 +14,7 @@ use tortie_ipam::Ipam;
 use tortie_store::{Error, Kind, Query, Resource, Store, ipam_names};
 
 use super::desired::{FINALIZER, Finalizer, finalizer, verdicts};
-use crate::feed::{Feed, Told, until};
+use crate::feed::{Feed, Notice, until};
 
 const PERIOD: Duration = Duration::from_mins(5);
 const GATHER: Duration = Duration::from_millis(20);
@@ -77,9 +77,9 @@ impl Controller {
     }
 
     /// Tells whether something is to be looked at.
-    fn take(&mut self, told: Told) -> bool {
+    fn take(&mut self, told: Notice) -> bool {
         match told {
-            Told::Put(resource) => match *resource {
+            Notice::Put(resource) => match *resource {
                 Resource::IpPool(pool) => {
                     let name = pool.metadata.name.clone();
                     self.pools.insert(name, *pool);
@@ -87,14 +87,14 @@ impl Controller {
                 }
                 _ => false,
             },
-            Told::Gone(key) => {
+            Notice::Gone(key) => {
                 if key.kind == Kind::IpPool {
                     self.pools.remove(&key.name);
                 }
                 true
             }
-            Told::InSync(_) => true,
-            Told::Behind(_) => false,
+            Notice::InSync(_) => true,
+            Notice::Behind(_) => false,
         }
     }
 

@@ -17,11 +17,11 @@ use tortie_store::{Error as StoreError, Key, Kind, Resource, Store, ipam_names};
 
 use super::allocation::Place;
 use super::cluster::{Caches, Cluster};
-use super::figures::Metrics;
+use super::metrics::Metrics;
 use super::release::{self, GivenUp, collect_cold, give_up, read};
 use super::scan::{Grace, Lookup};
 use super::state::State;
-use crate::feed::{Feed, Told, until};
+use crate::feed::{Feed, Notice, until};
 
 /// What is followed in the datastore.
 const KINDS: [Kind; 5] = [
@@ -126,7 +126,7 @@ impl Collector {
                         continue;
                     }
                     let is_done = self.collect().await;
-                    self.metrics.set(self.state.figures());
+                    self.metrics.set(self.state.readings());
                     if is_done {
                         retries.reset();
                     } else {
@@ -143,10 +143,10 @@ impl Collector {
 
     /// Takes in what the datastore tells, and says whether that is worth a look. Nodes report all the time, and nearly
     /// always nothing that matters here.
-    fn take(&mut self, told: Told) -> bool {
+    fn take(&mut self, told: Notice) -> bool {
         let state = &mut self.state;
         match told {
-            Told::Put(resource) => match *resource {
+            Notice::Put(resource) => match *resource {
                 Resource::IpamBlock(block) => state.set_block(*block),
                 Resource::Node(node) => return state.set_node(&node),
                 Resource::IpPool(pool) => state.pools.set(&pool),
@@ -156,7 +156,7 @@ impl Collector {
                 }
                 _ => {}
             },
-            Told::Gone(key) => match key.kind {
+            Notice::Gone(key) => match key.kind {
                 Kind::IpamBlock => {
                     if let Some(net) = ipam_names::to_net(&key.name) {
                         state.remove_block(net);
@@ -168,8 +168,8 @@ impl Collector {
                 Kind::ClusterInformation => state.set_information(None),
                 _ => {}
             },
-            Told::InSync(_) => {}
-            Told::Behind(_) => return false,
+            Notice::InSync(_) => {}
+            Notice::Behind(_) => return false,
         }
         true
     }

@@ -1,4 +1,4 @@
-//! Which pool each block is in. Figures are told by pool.
+//! Which pool each block is in. Readings are told by pool.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,7 +68,7 @@ impl Pools {
         self.nets.iter().map(|(name, net)| (name.as_str(), *net))
     }
 
-    /// All pools there are figures for.
+    /// All pools there are readings for.
     pub(super) fn names(&self) -> BTreeSet<&str> {
         let known = self.nets.keys().chain(self.of_block.values());
         known.map(String::as_str).collect()

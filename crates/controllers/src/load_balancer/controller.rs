@@ -19,7 +19,7 @@ use tortie_store::{Kind, Resource, Store, ipam_names};
 use super::ledger::{Ledger, ServiceName};
 use super::plan::{Assign, Plan, Status, plan};
 use super::service::{CachedNamespace, CachedService, Ingress};
-use crate::feed::{Feed, Told, until};
+use crate::feed::{Feed, Notice, until};
 
 /// How often everything is looked at.
 const PERIOD: Duration = Duration::from_mins(5);
@@ -117,9 +117,9 @@ impl Controller {
         }
     }
 
-    fn take(&mut self, told: Told) {
+    fn take(&mut self, told: Notice) {
         let is_all = match told {
-            Told::Put(resource) => match *resource {
+            Notice::Put(resource) => match *resource {
                 Resource::IpPool(pool) => self.ledger.set_pool(&pool),
                 Resource::IpamBlock(block) => {
                     if let Some(net) = ipam_names::to_net(&block.metadata.name) {
@@ -129,16 +129,16 @@ impl Controller {
                 }
                 _ => false,
             },
-            Told::Gone(key) if key.kind == Kind::IpPool => self.ledger.remove_pool(&key.name),
-            Told::Gone(key) => {
+            Notice::Gone(key) if key.kind == Kind::IpPool => self.ledger.remove_pool(&key.name),
+            Notice::Gone(key) => {
                 if let Some(net) = ipam_names::to_net(&key.name) {
                     self.dirty.extend(self.ledger.remove_block(net));
                 }
                 false
             }
             // What was put off until now.
-            Told::InSync(_) => true,
-            Told::Behind(_) => false,
+            Notice::InSync(_) => true,
+            Notice::Behind(_) => false,
         };
         if is_all {
             self.mark_all();

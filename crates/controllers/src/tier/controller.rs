@@ -13,7 +13,7 @@ use tortie_error::Causes;
 use tortie_store::{Error, Kind, Resource, Result, Store};
 
 use super::policies::{KINDS, Policies};
-use crate::feed::{Feed, Told, until};
+use crate::feed::{Feed, Notice, until};
 
 /// Holds the deletion of a tier up.
 pub(super) const FINALIZER: &str = "projectcalico.org/tier-controller";
@@ -85,9 +85,9 @@ impl Controller {
         }
     }
 
-    fn take(&mut self, told: Told) {
+    fn take(&mut self, told: Notice) {
         match told {
-            Told::Put(resource) => match *resource {
+            Notice::Put(resource) => match *resource {
                 Resource::Tier(tier) => {
                     self.dirty.insert(tier.metadata.name.clone());
                     self.tiers.insert(tier.metadata.name.clone(), *tier);
@@ -96,14 +96,14 @@ impl Controller {
                     .dirty
                     .extend(self.policies.set(&policy).map(String::from)),
             },
-            Told::Gone(key) if key.kind == Kind::Tier => {
+            Notice::Gone(key) if key.kind == Kind::Tier => {
                 self.tiers.remove(&key.name);
             }
-            Told::Gone(key) => self
+            Notice::Gone(key) => self
                 .dirty
                 .extend(self.policies.remove(&key).map(String::from)),
-            Told::InSync(_) => self.dirty.extend(self.tiers.keys().cloned()),
-            Told::Behind(_) => {}
+            Notice::InSync(_) => self.dirty.extend(self.tiers.keys().cloned()),
+            Notice::Behind(_) => {}
         }
     }
 

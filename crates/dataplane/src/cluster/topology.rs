@@ -13,8 +13,8 @@ use tortie_kernel::route::{Forwarding, Kind, Neighbour, Protocol, Route, Scope};
 use tortie_rules::IpVersion;
 
 use super::ClusterOptions;
+use crate::desired::is_of;
 use crate::mtu::Mtus;
-use crate::world::is_of;
 
 /// What is known of the cluster.
 #[derive(Debug, Default)]

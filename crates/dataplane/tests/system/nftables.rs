@@ -7,7 +7,7 @@ use serde_json::Value;
 use tortie_api::{Kind, Resource};
 use tortie_convert::Converter;
 use tortie_dataplane::nftables::NftablesDriver;
-use tortie_dataplane::{Batch, Driver, Members, SetChange, SetKind, World};
+use tortie_dataplane::{Batch, DesiredState, Driver, Members, SetChange, SetKind};
 use tortie_engine::message::Member;
 use tortie_engine::{Engine, Overlaps, Update};
 use tortie_rules::{Config, Dataplane, IpVersion};
@@ -16,7 +16,7 @@ const VERSIONS: [IpVersion; 2] = [IpVersion::V4, IpVersion::V6];
 
 /// A world, and the drivers that it is applied with.
 struct Node {
-    world: World,
+    world: DesiredState,
     drivers: Vec<NftablesDriver>,
     is_new: bool,
 }
@@ -25,7 +25,7 @@ impl Node {
     fn new(hostname: &str) -> Self {
         let config = Arc::new(Config::default());
         Self {
-            world: World::new(&config, Dataplane::Nftables, &VERSIONS, hostname),
+            world: DesiredState::new(&config, Dataplane::Nftables, &VERSIONS, hostname),
             drivers: VERSIONS
                 .map(|version| NftablesDriver::open(version).expect("a socket"))
                 .into(),

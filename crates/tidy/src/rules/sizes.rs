@@ -19,7 +19,7 @@ const LONGER: [(&str, usize); 19] = [
     ("crates/cli/src/commands/why/text.rs", 450),
     ("crates/migrate/src/datastore_migration/controller.rs", 406),
     ("crates/dataplane/src/nftables/compile.rs", 591),
-    ("crates/dataplane/src/world.rs", 442),
+    ("crates/dataplane/src/desired.rs", 442),
     ("crates/rules/src/endpoint.rs", 461),
     ("crates/store/src/embedded.rs", 476),
     ("crates/store/src/embedded/writer.rs", 505),

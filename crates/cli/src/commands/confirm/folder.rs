@@ -14,8 +14,8 @@ use super::pending::{Pending, State};
 const PENDING: &str = "json";
 
 /// How often, and with what pause, a process tries to say that it is there.
-const LOOKS: u32 = 20;
-const LOOK: Duration = Duration::from_millis(10);
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Locked by who changes something.
 const LOCK: &str = "lock";
@@ -171,11 +171,11 @@ impl Folder {
     pub(super) fn hold(&self, id: &str, role: Role) -> Result<Held> {
         let path = self.file(id, role.name());
         let file = open(&path)?;
-        for _ in 0..LOOKS {
+        for _ in 0..LOCK_ATTEMPTS {
             match file.try_lock() {
                 Ok(()) => return Ok(Held { path, _file: file }),
                 // Perhaps by somebody who only looks who is there.
-                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
                 Err(TryLockError::Error(error)) => return Err(error).context("cannot lock"),
             }
         }

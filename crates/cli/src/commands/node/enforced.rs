@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use tortie_agent::{engine_config, machine};
+use tortie_agent::{engine_config, host};
 use tortie_config::{Config, Sources, resolve};
 use tortie_dataplane::InterfaceState;
 use tortie_engine::message::Encapsulation;
@@ -131,8 +131,8 @@ fn check(sources: &Sources) -> Result<()> {
 pub(in crate::commands) fn interfaces(
     config: &Config,
 ) -> Result<BTreeMap<Arc<str>, InterfaceState>> {
-    let network = machine::local_network(config);
-    let interfaces = network.and_then(|mut network| machine::interfaces(config, &mut network));
+    let network = host::local_network(config);
+    let interfaces = network.and_then(|mut network| host::interfaces(config, &mut network));
     interfaces.context("the interfaces of this machine cannot be listed")
 }
 

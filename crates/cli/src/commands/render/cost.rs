@@ -2,13 +2,13 @@
 
 use std::io;
 
-use tortie_dataplane::{PolicyCost, World};
+use tortie_dataplane::{DesiredState, PolicyCost};
 use tortie_rules::MAX_POLICY_RULES;
 
 use crate::output::Table;
 
 /// A row for each policy that applies on the node, the largest first.
-pub(super) fn table(world: &World) -> io::Result<String> {
+pub(super) fn table(world: &DesiredState) -> io::Result<String> {
     let headings = [
         "KIND",
         "NAMESPACE",

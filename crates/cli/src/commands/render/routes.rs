@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::Serialize;
 use tortie_config::RouteConfig;
-use tortie_dataplane::World;
+use tortie_dataplane::DesiredState;
 use tortie_rules::IpVersion;
 
 /// A route to a workload.
@@ -25,7 +25,11 @@ pub(super) struct Route {
 }
 
 /// The routes to the workloads of a node, once their interfaces are up; none where routes are left to others.
-pub(super) fn wanted(world: &World, config: &RouteConfig, versions: &[IpVersion]) -> Vec<Route> {
+pub(super) fn wanted(
+    world: &DesiredState,
+    config: &RouteConfig,
+    versions: &[IpVersion],
+) -> Vec<Route> {
     let mut routes = Vec::new();
     if config.sync_disabled {
         return routes;

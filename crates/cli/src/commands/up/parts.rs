@@ -254,7 +254,7 @@ impl Parts {
                 let (name, result) = ended.context("a part ended unexpectedly")?;
                 let ended = || format!("the {name} ended");
                 result
-                    .and_then(|()| anyhow::bail!("nobody told it to"))
+                    .and_then(|()| anyhow::bail!("it exited unexpectedly"))
                     .with_context(ended)
             }
         };

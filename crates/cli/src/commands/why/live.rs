@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use tortie_agent::{LocalAgent, machine};
+use tortie_agent::{LocalAgent, host};
 use tortie_api::names::PolicyId;
 use tortie_dataplane::{Batch, Dataplane, Drift};
 use tortie_engine::Message;
@@ -74,8 +74,8 @@ impl Live {
         let is_legacy = status.is_some_and(|s| s.iptables_backend.as_deref() == Some("legacy"));
         let node = settings.node.clone();
         let updates = enforced::load(&args.filename, args.recursive, global).await?;
-        let enforced = enforced::compute(&updates, &node, settings.into(), &machine::choose)?;
-        let drivers = machine::drivers(&enforced.config, enforced.kind)?;
+        let enforced = enforced::compute(&updates, &node, settings.into(), &host::choose)?;
+        let drivers = host::drivers(&enforced.config, enforced.kind)?;
         let mut dataplane = Dataplane::new(&enforced.rules, enforced.kind, drivers, &node);
         dataplane.set_interfaces(enforced::interfaces(&enforced.config)?);
         let (mut policies, mut profiles) = (HashMap::new(), HashMap::new());

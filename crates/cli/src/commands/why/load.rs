@@ -4,10 +4,11 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use tortie_agent::RecordingFile;
 use tortie_client::Client;
 use tortie_client::connect::{Backend, Connection};
 use tortie_engine::Update;
-use tortie_why::{Answers, Files, Recording, Remark, World, updates};
+use tortie_why::{Answers, Files, Remark, World, updates};
 
 use crate::args::{Global, Why};
 use crate::commands::report::problem_lines;
@@ -18,7 +19,7 @@ use crate::config;
 pub(super) async fn world(
     args: &Why,
     global: &Global,
-    recording: Option<Recording>,
+    recording: Option<RecordingFile>,
 ) -> Result<(World, usize)> {
     if args.filename.is_empty() {
         let connection = config::open(global).await?;

@@ -151,8 +151,8 @@ fn without_a_grace_period_only_addresses_of_nodes_that_are_gone_are_released() {
         let n1 = cluster(&["n1"]);
         look(&mut state, &n1, grace, 0);
         assert!(look(&mut state, &n1, grace, 10_000).1.is_empty());
-        let figures = state.figures();
-        let candidates = figures.pools["no_ippool"].candidates.get("n1").copied();
+        let readings = state.readings();
+        let candidates = readings.pools["no_ippool"].candidates.get("n1").copied();
         let expected = (grace != Grace::Off).then_some(1.0);
         assert_eq!(candidates, expected);
 
@@ -376,8 +376,8 @@ fn figures_are_told_by_pool_and_node() {
         json!({ "metadata": { "name": "r" }, "spec": { "reservedCIDRs": ["10.0.0.240/28"] } });
     let reserved: IpReservation = serde_json::from_value(reserved).expect("a reservation");
     state.pools.set_reservation(reserved);
-    let metrics = super::super::figures::Metrics::default();
-    metrics.set(state.figures());
+    let metrics = super::super::metrics::Metrics::default();
+    metrics.set(state.readings());
     let net: IpNet = "10.0.0.0/29".parse().expect("a network");
     metrics.reclaimed(&state, (net, net.addr()));
     let mut registry = prometheus_client::registry::Registry::default();

@@ -214,7 +214,7 @@ impl Machine {
         let work = || {
             forget_connections();
             let dataplane = &mut self.dataplane;
-            self.network.apply(dataplane.world())
+            self.network.apply(dataplane.desired())
         };
         let refused = namespace.run(work).expect("the node's namespace");
         match refused.map_err(|error| error.to_string())?.as_slice() {

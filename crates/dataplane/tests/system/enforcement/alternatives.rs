@@ -151,7 +151,7 @@ fn rules_grow_with_the_sum_of_their_alternatives() {
     bed.say_policy(&id, rules);
     bed.select(std::slice::from_ref(&id));
     bed.apply();
-    let costs = bed.dataplane().world().policy_costs();
+    let costs = bed.dataplane().desired().policy_costs();
     let [cost] = costs.as_slice() else {
         panic!("one policy: {costs:?}");
     };
@@ -190,7 +190,7 @@ fn a_policy_with_too_many_rules_denies_and_holds_up_nothing() {
         bed.select(std::slice::from_ref(&large));
         bed.apply();
         assert!(!bed.is_open(IpVersion::V4, 80), "{plane:?}");
-        let refused = bed.dataplane().world().too_large();
+        let refused = bed.dataplane().desired().too_large();
         let [refused] = refused.as_slice() else {
             panic!("{plane:?}: one policy is too large: {refused:?}");
         };
@@ -221,7 +221,7 @@ fn a_policy_with_too_many_rules_denies_and_holds_up_nothing() {
         );
         bed.apply();
         assert!(bed.is_open(IpVersion::V4, 80), "{plane:?}");
-        assert_eq!(bed.dataplane().world().too_large(), []);
+        assert_eq!(bed.dataplane().desired().too_large(), []);
         bed.select(std::slice::from_ref(&closed));
         bed.apply();
         assert!(!bed.is_open(IpVersion::V4, 80), "{plane:?}");

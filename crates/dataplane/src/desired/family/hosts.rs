@@ -6,13 +6,13 @@ use std::sync::Arc;
 use tortie_engine::message::{HostEndpoint, HostEndpointId};
 use tortie_rules::{ANY_INTERFACE, HostDispatch, HostInterfaces, Table};
 
-use super::{Family, World, key};
-use crate::world::endpoints::{Selectors, groups};
+use super::{DesiredState, Family, key};
+use crate::desired::endpoints::{Selectors, groups};
 
 impl Family {
     /// Puts the chains of all endpoints of the host, and those that lead to them.
-    pub(super) fn host_endpoints(&mut self, world: &World) {
-        let by_interface = &world.hosts_by_interface.by_interface;
+    pub(super) fn host_endpoints(&mut self, desired: &DesiredState) {
+        let by_interface = &desired.hosts_by_interface.by_interface;
         let gone: Vec<Arc<str>> = self
             .hosts
             .iter()
@@ -23,7 +23,7 @@ impl Family {
         let mut untracked = Vec::new();
         let mut pre_dnat = Vec::new();
         for (interface, id) in by_interface {
-            let Some(host) = world.hosts.get(id) else {
+            let Some(host) = desired.hosts.get(id) else {
                 continue;
             };
             filter.push(&**interface);
@@ -42,7 +42,7 @@ impl Family {
             }
         }
         for interface in by_interface.keys() {
-            self.host_endpoint(world, interface, by_interface);
+            self.host_endpoint(desired, interface, by_interface);
         }
         for interface in gone {
             self.endpoint_chains(&interface, Vec::new(), Vec::new());
@@ -72,22 +72,22 @@ impl Family {
         let gone: Vec<_> = self.host_dispatch.difference(&keys).cloned().collect();
         self.remove_chains(gone);
         self.host_dispatch = keys;
-        self.mark_dispatch(world);
+        self.mark_dispatch(desired);
     }
 
     fn host_endpoint(
         &mut self,
-        world: &World,
+        desired: &DesiredState,
         interface: &Arc<str>,
         by_interface: &BTreeMap<Arc<str>, HostEndpointId>,
     ) {
         let host = by_interface
             .get(interface)
-            .and_then(|id| world.hosts.get(id));
+            .and_then(|id| desired.hosts.get(id));
         let Some(host): Option<&HostEndpoint> = host.map(|host| &**host) else {
             return;
         };
-        let selectors: Selectors<'_> = &|id| world.selector_of(id);
+        let selectors: Selectors<'_> = &|id| desired.selector_of(id);
         let (normal, forward) = (
             groups(&host.tiers, selectors),
             groups(&host.forward_tiers, selectors),

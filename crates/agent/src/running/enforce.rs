@@ -9,11 +9,11 @@ use tortie_error::Causes;
 use tortie_kernel::release_unused_memory;
 use tortie_rules::Dataplane as Kind;
 
-use super::{Node, ToDo};
+use super::{Running, ToDo};
 use crate::agent::Agent;
 use crate::files::replace_file;
 use crate::health::Part;
-use crate::machine::interfaces;
+use crate::host::interfaces;
 
 /// How long after a failure the change is tried again.
 pub(super) const RETRY: Backoff = Backoff {
@@ -35,7 +35,7 @@ const CHECK_PAUSE: Duration = Duration::from_secs(1);
 /// After so many updates, memory that they needed for a short time is given back.
 const MANY_UPDATES: usize = 1000;
 
-impl Node {
+impl Running {
     /// Makes in the kernel what has to be made there now.
     pub(super) fn act(&mut self, agent: &Agent) {
         let now = Instant::now();
@@ -64,7 +64,7 @@ impl Node {
                 self.apply_routes();
             }
             let _span = self.span("overlay").entered();
-            self.cluster.act();
+            self.overlay.act();
         }
     }
 
@@ -80,7 +80,7 @@ impl Node {
                 self.dataplane.set_interfaces(interfaces);
                 self.todo.interfaces = false;
                 self.todo.routes = true;
-                self.cluster.distrust_kernel();
+                self.overlay.distrust_kernel();
                 self.todo.rules = true;
             }
             Err(error) => {
@@ -230,13 +230,13 @@ impl Node {
             }
         }
         self.todo.routes = true;
-        self.cluster.distrust_kernel();
+        self.overlay.distrust_kernel();
         self.schedule_check();
     }
 
     fn apply_routes(&mut self) {
         let _span = self.span("routes").entered();
-        match self.local.apply(self.dataplane.world()) {
+        match self.local.apply(self.dataplane.desired()) {
             Ok(problems) => {
                 self.todo.routes = !problems.is_empty();
                 for problem in problems {
@@ -250,9 +250,9 @@ impl Node {
         let Some(status) = &mut self.status else {
             return;
         };
-        let world = self.dataplane.world();
-        let up = world.workloads().filter(|(_, endpoint)| {
-            self.local.state_of(world, &endpoint.name) == WorkloadState::Up
+        let desired = self.dataplane.desired();
+        let up = desired.workloads().filter(|(_, endpoint)| {
+            self.local.state_of(desired, &endpoint.name) == WorkloadState::Up
         });
         if let Err(error) = status.update(up) {
             tracing::warn!(error = %Causes(&error), "The status of endpoints could not be written");
@@ -260,21 +260,21 @@ impl Node {
     }
 
     fn count(&self, agent: &Agent) {
-        let world = self.dataplane.world();
+        let desired = self.dataplane.desired();
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         agent
             .metrics
             .local_endpoints
-            .set(number(world.endpoint_count()));
+            .set(number(desired.endpoint_count()));
         agent
             .metrics
             .local_policies
-            .set(number(world.policy_count()));
-        let mut refused = world.too_large();
+            .set(number(desired.policy_count()));
+        let mut refused = desired.too_large();
         refused.extend(self.dataplane.refused());
         agent.metrics.refused.set(number(refused.len()));
         agent.report.set_refused(refused);
-        let (endpoints, policies) = (world.endpoint_count(), world.policy_count());
+        let (endpoints, policies) = (desired.endpoint_count(), desired.policy_count());
         agent.report.set_applied(endpoints, policies);
         for version in ["4", "6"] {
             let labels = vec![("ip_version".to_owned(), version.to_owned())];
@@ -282,7 +282,7 @@ impl Node {
                 .metrics
                 .ip_sets
                 .get_or_create(&labels)
-                .set(number(world.set_count()));
+                .set(number(desired.set_count()));
         }
     }
 }

@@ -32,7 +32,7 @@ use sets::Sets;
 
 /// All that the engine said, and what of it the kernel has been told.
 #[derive(Debug)]
-pub struct World {
+pub struct DesiredState {
     policies: HashMap<Arc<PolicyId>, Arc<Policy>>,
     profiles: HashMap<Arc<str>, Arc<Profile>>,
     workloads: Workloads,
@@ -75,8 +75,8 @@ impl Changed {
     }
 }
 
-impl World {
-    /// A world in which nothing has been said, rendered for the given IP versions.
+impl DesiredState {
+    /// A state in which nothing is wanted yet, rendered for the given IP versions.
     pub fn new(
         config: &Arc<Config>,
         dataplane: Dataplane,

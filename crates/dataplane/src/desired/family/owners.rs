@@ -12,17 +12,17 @@ type Key = (Table, Arc<str>);
 
 impl Family {
     /// The policy that a chain is of.
-    pub(in crate::world) fn policy_of(&self, chain: &Key) -> Option<&Arc<PolicyId>> {
+    pub(in crate::desired) fn policy_of(&self, chain: &Key) -> Option<&Arc<PolicyId>> {
         owner(&self.policy_chains, chain)
     }
 
     /// The profile that a chain is of.
-    pub(in crate::world) fn profile_of(&self, chain: &Key) -> Option<&Arc<str>> {
+    pub(in crate::desired) fn profile_of(&self, chain: &Key) -> Option<&Arc<str>> {
         owner(&self.profile_chains, chain)
     }
 
     /// The interface whose endpoint a chain is of.
-    pub(in crate::world) fn endpoint_of(&self, chain: &Key) -> Option<&Arc<str>> {
+    pub(in crate::desired) fn endpoint_of(&self, chain: &Key) -> Option<&Arc<str>> {
         owner(&self.chains_of, chain)
     }
 }

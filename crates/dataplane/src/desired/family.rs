@@ -22,7 +22,7 @@ use crate::change::{Batch, MapChange, Owner};
 use super::chains::Chains;
 use super::endpoints::{GroupUse, Selectors, groups};
 use super::network::ProgrammedSets;
-use super::{Changed, World, needed_sets};
+use super::{Changed, DesiredState, needed_sets};
 
 /// What the kernel is told about one IP version.
 #[derive(Debug)]
@@ -89,27 +89,27 @@ impl Family {
         *self = Self::new(self.renderer.clone(), self.dataplane);
     }
 
-    /// What changes, given what changed in the world.
-    pub(super) fn batch(&mut self, world: &World, changed: &Changed) -> Batch {
+    /// What changes, given what changed in the desired state.
+    pub(super) fn batch(&mut self, desired: &DesiredState, changed: &Changed) -> Batch {
         let version = self.ip_version();
         let mut batch = Batch {
             is_full: changed.everything,
             ..Batch::default()
         };
         batch.sets = if changed.everything {
-            world.sets.everything(version, self.dataplane)
+            desired.sets.everything(version, self.dataplane)
         } else {
-            world.sets.changes(version, self.dataplane)
+            desired.sets.changes(version, self.dataplane)
         };
         if changed.network || changed.everything {
-            let marked = world.marked_endpoints();
+            let marked = desired.marked_endpoints();
             let which = needed_sets(self.renderer.config());
-            let wanted = world
+            let wanted = desired
                 .network
-                .fixed_sets(version, &world.interfaces, &marked, which);
+                .fixed_sets(version, &desired.interfaces, &marked, which);
             let sets = self.fixed_sets.changes(wanted, version, self.dataplane);
             batch.sets.extend(sets);
-            self.network_chains(world, &marked);
+            self.network_chains(desired, &marked);
         }
         if changed.everything {
             batch.hooks = self.renderer.hooks();
@@ -118,19 +118,19 @@ impl Family {
             }
         }
         for id in &changed.policies {
-            self.policy(world, id);
+            self.policy(desired, id);
         }
         for name in &changed.profiles {
-            self.profile(world, name);
+            self.profile(desired, name);
         }
         for interface in &changed.workloads {
-            self.workload(world, interface);
+            self.workload(desired, interface);
         }
         if !changed.workloads.is_empty() || changed.everything {
-            self.workload_dispatch(world, changed.everything, &mut batch);
+            self.workload_dispatch(desired, changed.everything, &mut batch);
         }
         if changed.hosts || changed.everything {
-            self.host_endpoints(world);
+            self.host_endpoints(desired);
         }
         if changed.everything {
             self.chains.make_roots(&targets(&batch.hooks));
@@ -146,7 +146,7 @@ impl Family {
                 self.remove_chains(chains);
             }
         }
-        self.put_missing(world);
+        self.put_missing(desired);
         (batch.chains, batch.removed_chains) = self.chains.take_changes();
         batch
     }
@@ -158,14 +158,14 @@ impl Family {
         }
     }
 
-    fn policy(&mut self, world: &World, id: &Arc<PolicyId>) {
-        let Some(policy) = world.policies.get(id) else {
+    fn policy(&mut self, desired: &DesiredState, id: &Arc<PolicyId>) {
+        let Some(policy) = desired.policies.get(id) else {
             return;
         };
         let version = self.ip_version();
-        let layouts = &|set: &SetId| world.sets.layout(set, version);
+        let layouts = &|set: &SetId| desired.sets.layout(set, version);
         let mut chains = Vec::new();
-        for table in world.tables_of(policy) {
+        for table in desired.tables_of(policy) {
             chains.extend(self.renderer.policy_chains(*table, id, policy, layouts));
         }
         let names: Vec<_> = chains.iter().map(key).collect();
@@ -179,14 +179,14 @@ impl Family {
         }
     }
 
-    fn profile(&mut self, world: &World, name: &Arc<str>) {
-        let Some(profile) = world.profiles.get(name) else {
+    fn profile(&mut self, desired: &DesiredState, name: &Arc<str>) {
+        let Some(profile) = desired.profiles.get(name) else {
             return;
         };
         let version = self.ip_version();
-        let layouts = &|set: &SetId| world.sets.layout(set, version);
+        let layouts = &|set: &SetId| desired.sets.layout(set, version);
         let mut names = Vec::new();
-        for table in world.profile_tables() {
+        for table in desired.profile_tables() {
             for chain in self.renderer.profile_chains(*table, name, profile, layouts) {
                 names.push(key(&chain));
                 let chain = self.bounded(chain, || Owner::profile(name));
@@ -201,13 +201,13 @@ impl Family {
         self.remove_chains(gone.collect::<Vec<_>>());
     }
 
-    fn workload(&mut self, world: &World, interface: &Arc<str>) {
-        let Some(endpoint) = world.workloads.of_interface(interface) else {
+    fn workload(&mut self, desired: &DesiredState, interface: &Arc<str>) {
+        let Some(endpoint) = desired.workloads.of_interface(interface) else {
             self.endpoint_chains(interface, Vec::new(), Vec::new());
             self.marks.release(interface);
             return;
         };
-        let selectors: Selectors<'_> = &|id| world.selector_of(id);
+        let selectors: Selectors<'_> = &|id| desired.selector_of(id);
         let tiers = groups(&endpoint.tiers, selectors);
         let mut chains = self.renderer.workload_chains(Workload {
             interface,
@@ -276,8 +276,8 @@ impl Family {
         }
     }
 
-    fn workload_dispatch(&mut self, world: &World, everything: bool, batch: &mut Batch) {
-        let now: BTreeSet<Arc<str>> = world.workloads.interfaces().cloned().collect();
+    fn workload_dispatch(&mut self, desired: &DesiredState, everything: bool, batch: &mut Batch) {
+        let now: BTreeSet<Arc<str>> = desired.workloads.interfaces().cloned().collect();
         if now == self.mapped && !everything {
             return;
         }
@@ -314,14 +314,14 @@ impl Family {
             }
         }
         self.mapped = now;
-        self.mark_dispatch(world);
+        self.mark_dispatch(desired);
     }
 
-    fn mark_dispatch(&mut self, world: &World) {
+    fn mark_dispatch(&mut self, desired: &DesiredState) {
         if !self.renderer.config().ipvs {
             return;
         }
-        let workloads: Vec<&str> = world.workloads.interfaces().map(|name| &**name).collect();
+        let workloads: Vec<&str> = desired.workloads.interfaces().map(|name| &**name).collect();
         let hosts: Vec<&str> = self.hosts.iter().map(|name| &**name).collect();
         let chains =
             self.renderer
@@ -331,12 +331,12 @@ impl Family {
         }
     }
 
-    fn network_chains(&mut self, world: &World, marked: &BTreeMap<IpAddr, u8>) {
+    fn network_chains(&mut self, desired: &DesiredState, marked: &BTreeMap<IpAddr, u8>) {
         let version = self.ip_version();
         let renderer = &self.renderer;
-        let nat = renderer.nat_outgoing_chain(world.network.masquerades(version));
+        let nat = renderer.nat_outgoing_chain(desired.network.masquerades(version));
         let (dnat, snat) = if renderer.config().floating_addresses {
-            world.floating_addresses(version)
+            desired.floating_addresses(version)
         } else {
             Default::default()
         };
@@ -344,8 +344,8 @@ impl Family {
             renderer.floating_dnat_chain(&dnat),
             renderer.floating_snat_chain(&snat),
         ];
-        let blocked = renderer.blocked_cidrs_chain(&world.network.service_cidrs());
-        let spoofing: Vec<(&str, IpNet)> = world
+        let blocked = renderer.blocked_cidrs_chain(&desired.network.service_cidrs());
+        let spoofing: Vec<(&str, IpNet)> = desired
             .workloads
             .active()
             .flat_map(|(interface, endpoint)| {

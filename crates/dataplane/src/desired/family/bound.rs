@@ -31,7 +31,7 @@ impl Family {
     }
 
     /// What denies because it would be too large.
-    pub(in crate::world) fn too_large(&self) -> impl Iterator<Item = Refused> {
+    pub(in crate::desired) fn too_large(&self) -> impl Iterator<Item = Refused> {
         let version = self.version_number();
         let ip_version = self.ip_version();
         self.too_large.iter().map(move |((_, chain), (owner, rules))| Refused {

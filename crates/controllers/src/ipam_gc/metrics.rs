@@ -1,4 +1,4 @@
-//! Figures for Prometheus, under the names that Calico's controllers give them.
+//! Readings for Prometheus, under the names that Calico's controllers give them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -35,14 +35,14 @@ pub(super) struct PoolFigures {
 
 /// What is told about everything.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Figures {
+pub(super) struct Readings {
     pub(super) pools: BTreeMap<String, PoolFigures>,
     allocations: ByNode,
     borrowed: ByNode,
     blocks: ByNode,
 }
 
-/// The figures of the last look at everything, and how much was reclaimed so far.
+/// The readings of the last look at everything, and how much was reclaimed so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Metrics {
     shared: Arc<Mutex<Shared>>,
@@ -50,21 +50,21 @@ pub(super) struct Metrics {
 
 #[derive(Debug, Default)]
 struct Shared {
-    figures: Figures,
+    readings: Readings,
     /// By pool, then by node.
     reclaimed: BTreeMap<String, ByNode>,
 }
 
 impl State {
-    pub(super) fn figures(&self) -> Figures {
-        let mut figures = Figures::default();
+    pub(super) fn readings(&self) -> Readings {
+        let mut readings = Readings::default();
         let [unknown, no_owner] = [UNKNOWN_NODE, NO_OWNER].map(Arc::<str>::from);
         let zeros = || -> ByNode {
             let nodes = self.nodes.keys();
             nodes.map(|node| (Arc::clone(node), 0.0)).collect()
         };
         for name in self.pools.names() {
-            let pool = figures.pools.entry(name.to_owned()).or_default();
+            let pool = readings.pools.entry(name.to_owned()).or_default();
             if name != NO_POOL {
                 // Explicit zeros, so that ratios have a value everywhere.
                 pool.in_use = zeros();
@@ -73,17 +73,17 @@ impl State {
             }
         }
         for (net, block) in &self.blocks {
-            let pool = figures.pools.entry(self.pools.of_block(*net).to_owned());
+            let pool = readings.pools.entry(self.pools.of_block(*net).to_owned());
             let pool = pool.or_default();
             let owner = block.node.as_ref().unwrap_or(&no_owner);
             count(&mut pool.blocks, owner);
-            count(&mut figures.blocks, owner);
+            count(&mut readings.blocks, owner);
             for (_, allocation) in block.allocations.iter() {
                 let node = allocation.node.as_ref().unwrap_or(&unknown);
                 count(&mut pool.in_use, node);
                 if allocation.node.is_some() && allocation.node != block.node {
                     count(&mut pool.borrowed, node);
-                    count(&mut figures.borrowed, node);
+                    count(&mut readings.borrowed, node);
                 }
                 if allocation.suspicion != Suspicion::None {
                     count(&mut pool.candidates, node);
@@ -92,28 +92,28 @@ impl State {
         }
         let reserved = self.pools.reserved();
         for (name, net) in self.pools.iter() {
-            let pool = figures.pools.entry(name.to_owned()).or_default();
+            let pool = readings.pools.entry(name.to_owned()).or_default();
             pool.size = Some(size(net));
             pool.reserved = Some(lossy(reserved.count_in(net)));
         }
         for (node, number) in self.counts_by_node() {
             let number = lossy(number as u128);
-            figures.allocations.insert(Arc::clone(node), number);
+            readings.allocations.insert(Arc::clone(node), number);
         }
-        figures
+        readings
     }
 }
 
 // === impl Metrics ===
 
 impl Metrics {
-    pub(super) fn set(&self, figures: Figures) {
+    pub(super) fn set(&self, readings: Readings) {
         let mut shared = self.lock();
-        let pools: BTreeSet<&String> = figures.pools.keys().collect();
+        let pools: BTreeSet<&String> = readings.pools.keys().collect();
         shared
             .reclaimed
             .retain(|pool, _| pool == NO_POOL || pools.contains(pool));
-        shared.figures = figures;
+        shared.readings = readings;
     }
 
     /// Notes that an address was taken back.
@@ -141,7 +141,7 @@ impl Collector for Metrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let shared = self.lock();
         let mut text = Text { encoder };
-        let pools = &shared.figures.pools;
+        let pools = &shared.readings.pools;
         let by_pool = |get: fn(&PoolFigures) -> &ByNode| {
             pools.iter().map(move |(name, pool)| (name, get(pool)))
         };
@@ -182,12 +182,12 @@ impl Collector for Metrics {
             .map(|(name, pool)| (name.as_str(), pool.reserved));
         let help = "Addresses of the pool that an IPReservation covers";
         text.one("ipam_ippool_reserved", help, "ippool", reserved)?;
-        let Figures {
+        let Readings {
             allocations,
             borrowed,
             blocks,
             ..
-        } = &shared.figures;
+        } = &shared.readings;
         for (name, help, values) in [
             (
                 "ipam_allocations_per_node",
@@ -258,7 +258,10 @@ fn size(net: IpNet) -> f64 {
     f64::from(width - i32::from(net.prefix_len())).exp2()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "figures need no more precision")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "readings need no more precision"
+)]
 fn lossy(number: u128) -> f64 {
     number as f64
 }

@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 use tortie_engine::message::{PolicyId, Rule, SetId};
 use tortie_rules::MAX_POLICY_RULES;
 
-use super::World;
+use super::DesiredState;
 
 /// What a policy costs in the kernel, for all IP versions together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct PolicyCost {
     pub is_too_large: bool,
 }
 
-impl World {
+impl DesiredState {
     /// What each policy would cost whether anything refers to it or not; the largest first.
     pub fn policy_costs(&self) -> Vec<PolicyCost> {
         let costs = self.policies.keys().map(|id| self.cost_of(id));

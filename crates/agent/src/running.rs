@@ -19,12 +19,12 @@ use tortie_sync::Status;
 
 use self::datastore::Datastore;
 use crate::agent::{Agent, Error};
-use crate::cluster::Cluster;
 use crate::derive::engine_config;
 use crate::health::Part;
+use crate::host::{choose, drivers, local_network};
 use crate::inputs::{self, Syncer};
 use crate::last_good::LastGood;
-use crate::machine::{choose, drivers, local_network};
+use crate::overlay::Overlay;
 use crate::server::Servers;
 use crate::status::StatusFiles;
 use tortie_config::Config;
@@ -50,7 +50,7 @@ struct ToDo {
 }
 
 /// All that runs with one configuration.
-pub(crate) struct Node {
+pub(crate) struct Running {
     config: Config,
     kind: Kind,
     engine_config: tortie_engine::Config,
@@ -60,7 +60,7 @@ pub(crate) struct Node {
     syncer: Syncer,
     dataplane: Dataplane,
     local: LocalNetwork,
-    cluster: Cluster,
+    overlay: Overlay,
     monitor: Monitor,
     status: Option<StatusFiles>,
     datastore: Datastore,
@@ -78,7 +78,7 @@ pub(crate) struct Node {
     next_listing: Option<Instant>,
 }
 
-impl Node {
+impl Running {
     pub(crate) fn start(agent: &Agent, config: Config) -> Result<Self, Error> {
         let kind = choose(&config);
         let hostname = &agent.options.node;
@@ -94,7 +94,7 @@ impl Node {
         let options = &agent.options;
         let syncer = Syncer::start(&options.store, &sync_config, &options.runtime);
         let local = local_network(&config)?;
-        let cluster = Cluster::open(&config, &engine_config, options.mtu_file.as_deref())?;
+        let overlay = Overlay::open(&config, &engine_config, options.mtu_file.as_deref())?;
         let folder = options.status_folder.as_ref();
         let folder = folder.or(config.reporting.endpoint_status_folder.as_ref());
         agent
@@ -112,7 +112,7 @@ impl Node {
             encapsulation,
             syncer,
             local,
-            cluster,
+            overlay,
             monitor: Monitor::open(Topics {
                 addresses: true,
                 routes: false,
@@ -229,7 +229,7 @@ impl Node {
         agent.metrics.messages.inc_by(messages.len() as u64);
         let (mut is_reconfigured, mut is_not_ready) = (false, false);
         for message in messages {
-            self.cluster.on_message(&message);
+            self.overlay.on_message(&message);
             match message {
                 Message::ConfigUpdate(update) => {
                     // Alone it also says that the datastore is ready.
@@ -279,7 +279,7 @@ impl Node {
             self.dataplane.set_config(&self.rules_config);
             self.todo.rules = true;
         }
-        self.cluster.configure(config, &engine_config);
+        self.overlay.configure(config, &engine_config);
         self.config = config.clone();
         Ok(None)
     }

@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use tortie_rules::Table;
 
-use super::{Family, World, key};
+use super::{DesiredState, Family, key};
 use crate::change::ChainKey;
 
 impl Family {
     /// Renders chains again that nothing referred to for some time.
-    pub(super) fn put_missing(&mut self, world: &World) {
+    pub(super) fn put_missing(&mut self, desired: &DesiredState) {
         loop {
             let missing = self.chains.take_missing();
             if missing.is_empty() {
                 return;
             }
-            self.put_again(world, &missing);
+            self.put_again(desired, &missing);
             self.chains.deny_unknown(missing);
         }
     }
 
-    fn put_again(&mut self, world: &World, missing: &BTreeSet<ChainKey>) {
+    fn put_again(&mut self, desired: &DesiredState, missing: &BTreeSet<ChainKey>) {
         let is_missing = |(table, name): &(Table, Arc<str>)| {
             missing.contains(&ChainKey {
                 table: *table,
@@ -31,7 +31,7 @@ impl Family {
         let policies = self.policy_chains.iter();
         let policies = policies.filter(|(_, chains)| chains.iter().any(is_missing));
         for id in policies.map(|(id, _)| Arc::clone(id)).collect::<Vec<_>>() {
-            self.policy(world, &id);
+            self.policy(desired, &id);
         }
         let profiles = self.profile_chains.iter();
         let profiles = profiles.filter(|(_, chains)| chains.iter().any(is_missing));
@@ -39,7 +39,7 @@ impl Family {
             .map(|(name, _)| Arc::clone(name))
             .collect::<Vec<_>>()
         {
-            self.profile(world, &name);
+            self.profile(desired, &name);
         }
         let fixed = self.renderer.fixed_chains().into_iter();
         for chain in fixed.filter(|chain| is_missing(&key(chain))) {

@@ -12,11 +12,11 @@ use tortie_kernel::route;
 use tortie_rules::IpVersion;
 
 use crate::files::replace_file;
-use crate::machine::versions;
+use crate::host::versions;
 use tortie_config::{Config, Pattern};
 
 /// The way to other nodes' pods.
-pub(crate) struct Cluster {
+pub(crate) struct Overlay {
     network: ClusterNetwork,
     mtu_pattern: Option<Pattern>,
     /// Where CNI plugins read how large packets may be.
@@ -29,7 +29,7 @@ pub(crate) struct Cluster {
     remote: BTreeMap<IpNet, Route>,
 }
 
-impl Cluster {
+impl Overlay {
     /// For the network namespace of the calling thread.
     pub(crate) fn open(
         config: &Config,

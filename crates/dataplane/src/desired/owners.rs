@@ -6,13 +6,13 @@ use hashbrown::HashSet;
 use tortie_engine::message::{Rule, SetId};
 use tortie_rules::{IpVersion, Table, ip_set_name, networks_set_name};
 
-use super::World;
+use super::DesiredState;
 use crate::change::{Object, Owner};
 
 /// So many users of a set are named.
 const NAMED: usize = 3;
 
-impl World {
+impl DesiredState {
     /// Whose an object is, as people call it; none if it is nobody's, such as the chains that are always there.
     pub(crate) fn owner_of(&self, version: IpVersion, object: &Object) -> Option<Owner> {
         match object {
