@@ -34,6 +34,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use tortie_client::connect::DatastoreType;
+use tortie_variables as variables;
 
 use crate::completion::{kinds, names};
 
@@ -115,7 +116,7 @@ pub(crate) struct Global {
         long,
         global = true,
         value_name = "FORM",
-        env = "TORTIE_LOG_FORMAT",
+        env = variables::TORTIE_LOG_FORMAT,
         default_value = "text"
     )]
     pub(crate) log_format: LogFormat,

@@ -26,6 +26,7 @@ use tortie_store::etcd::{EtcdConfig, EtcdStore};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
 use tortie_store::shared::{self, Served, Shared};
 use tortie_store::{Error, Result, Store};
+use tortie_variables as variables;
 
 /// Where root's embedded datastore is.
 pub const ROOTS_FOLDER: &str = "/var/lib/tortie";
@@ -34,10 +35,10 @@ pub const ROOTS_FOLDER: &str = "/var/lib/tortie";
 pub const DATA_FILE: &str = "tortie.redb";
 
 /// The variable that names the folder of the embedded datastore.
-pub const DATA_FOLDER_VARIABLE: &str = "TORTIE_DATA_DIR";
+pub const DATA_FOLDER_VARIABLE: &str = variables::TORTIE_DATA_DIR;
 
 /// The variable that names the file of the embedded datastore.
-pub const DATA_FILE_VARIABLE: &str = "TORTIE_DATA_FILE";
+pub const DATA_FILE_VARIABLE: &str = variables::TORTIE_DATA_FILE;
 
 /// What `tortie up` makes beside its store, after that.
 const WITNESSES: [&str; 2] = ["ca.key", "token"];
@@ -242,8 +243,8 @@ pub fn data_file(environment: Source<'_>) -> PathBuf {
 pub fn usual_folder(environment: Source<'_>) -> PathBuf {
     // `sudo` may leave the variables of whoever calls it.
     let is_root = rustix::process::geteuid().is_root();
-    let home = set(environment, "HOME").filter(|_| !is_root);
-    match (set(environment, "XDG_DATA_HOME"), home) {
+    let home = set(environment, variables::HOME).filter(|_| !is_root);
+    match (set(environment, variables::XDG_DATA_HOME), home) {
         (Some(data), _) => Path::new(&data).join("tortie"),
         (None, Some(home)) => Path::new(&home).join(".local/share/tortie"),
         (None, None) => ROOTS_FOLDER.into(),
@@ -252,7 +253,7 @@ pub fn usual_folder(environment: Source<'_>) -> PathBuf {
 
 /// What names of the interfaces of pods start with, where the variables say so.
 pub fn interface_prefix(environment: Source<'_>) -> Option<String> {
-    let prefixes = set(environment, "FELIX_INTERFACEPREFIX")?;
+    let prefixes = set(environment, variables::FELIX_INTERFACEPREFIX)?;
     let first = prefixes.split(',').next().map(str::trim);
     first.filter(|text| !text.is_empty()).map(str::to_owned)
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tortie_client::connect::{Source, environment};
 use tortie_error::Causes;
+use tortie_variables as variables;
 use tracing::Instrument as _;
 
 use crate::config::{NetworkConfig, written_version_of};
@@ -73,7 +74,7 @@ pub fn main(plugin: Plugin, arguments: &[OsString], version: &str) -> ExitCode {
         }
         _ => {}
     }
-    if std::env::var_os("CNI_COMMAND").is_none() {
+    if std::env::var_os(variables::CNI_COMMAND).is_none() {
         let versions = CniVersion::ALL.map(CniVersion::as_str).join(", ");
         let name = plugin.name();
         // Nothing is left to do if nobody reads it.
@@ -91,7 +92,7 @@ pub fn main(plugin: Plugin, arguments: &[OsString], version: &str) -> ExitCode {
 
 /// Takes over what `host-local` has given out on this node, however often that has to be tried.
 fn upgrade_node() -> Result<()> {
-    let node = environment("KUBERNETES_NODE_NAME").unwrap_or_default();
+    let node = environment(variables::KUBERNETES_NODE_NAME).unwrap_or_default();
     if node.is_empty() {
         let message = "KUBERNETES_NODE_NAME is not set: whose addresses are to be taken over?";
         return Err(Error::new(Code::InvalidEnvironment, message));

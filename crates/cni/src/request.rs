@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use tortie_variables as variables;
+
 use crate::error::{Code, Error, Result};
 
 /// The longest name of an interface.
@@ -69,9 +71,18 @@ impl Command {
     /// The variables that must be set for it.
     fn required(self) -> &'static [&'static str] {
         match self {
-            Self::Add | Self::Check => &["CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH"],
-            Self::Del => &["CNI_CONTAINERID", "CNI_IFNAME", "CNI_PATH"],
-            Self::Gc | Self::Status => &["CNI_PATH"],
+            Self::Add | Self::Check => &[
+                variables::CNI_CONTAINERID,
+                variables::CNI_NETNS,
+                variables::CNI_IFNAME,
+                variables::CNI_PATH,
+            ],
+            Self::Del => &[
+                variables::CNI_CONTAINERID,
+                variables::CNI_IFNAME,
+                variables::CNI_PATH,
+            ],
+            Self::Gc | Self::Status => &[variables::CNI_PATH],
             Self::Version => &[],
         }
     }
@@ -81,7 +92,7 @@ impl Request {
     /// Reads the request from variables of the environment.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let text = |name: &str| variable(name).unwrap_or_default();
-        let command = Command::parse(&text("CNI_COMMAND"))?;
+        let command = Command::parse(&text(variables::CNI_COMMAND))?;
         let missing: Vec<&str> = command
             .required()
             .iter()
@@ -97,11 +108,11 @@ impl Request {
         }
         let request = Self {
             command,
-            container_id: text("CNI_CONTAINERID"),
-            namespace: text("CNI_NETNS").into(),
-            interface: text("CNI_IFNAME"),
-            arguments: Arguments::parse(&text("CNI_ARGS"))?,
-            path: std::env::split_paths(&text("CNI_PATH")).collect(),
+            container_id: text(variables::CNI_CONTAINERID),
+            namespace: text(variables::CNI_NETNS).into(),
+            interface: text(variables::CNI_IFNAME),
+            arguments: Arguments::parse(&text(variables::CNI_ARGS))?,
+            path: std::env::split_paths(&text(variables::CNI_PATH)).collect(),
         };
         request.check()?;
         Ok(request)
@@ -114,11 +125,11 @@ impl Request {
         };
         if !self.container_id.is_empty() && !is_identifier(&self.container_id) {
             let rule = "must start with a letter or digit and have only those, `_`, `.` and `-`";
-            return wrong("CNI_CONTAINERID", &self.container_id, rule);
+            return wrong(variables::CNI_CONTAINERID, &self.container_id, rule);
         }
         if !self.interface.is_empty() && !is_interface_name(&self.interface) {
             let rule = "cannot be the name of an interface";
-            return wrong("CNI_IFNAME", &self.interface, rule);
+            return wrong(variables::CNI_IFNAME, &self.interface, rule);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ mod layers;
 mod logs;
 mod purity;
 mod sizes;
+mod variables;
 
 use crate::tree::{Tree, Violation};
 
@@ -13,13 +14,14 @@ use crate::tree::{Tree, Violation};
 type Rule = fn(&Tree) -> Vec<Violation>;
 
 /// All rules, by name.
-pub(crate) const RULES: [(&str, Rule); 6] = [
+pub(crate) const RULES: [(&str, Rule); 7] = [
     ("layers", layers::check),
     ("purity", purity::check),
     ("code map", code_map::check),
     ("file size", sizes::check),
     ("module header", headers::check),
     ("log line", logs::check),
+    ("variable", variables::check),
 ];
 
 #[cfg(test)]

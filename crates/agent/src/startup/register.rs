@@ -11,6 +11,7 @@ use tortie_api::{Kind, Node, Resource};
 use tortie_client::Client;
 use tortie_error::Causes;
 use tortie_store::{self as store, Key, Query};
+use tortie_variables as variables;
 
 use crate::startup::autodetect::{self, Interface, Method, Version};
 use crate::startup::configurations::make_configurations;
@@ -185,8 +186,18 @@ fn set_addresses(
         *known = net.to_string();
         Ok(())
     };
-    let v4 = find(&settings.ipv4, Version::V4, &mut bgp.ipv4_address, "IP");
-    let v6 = find(&settings.ipv6, Version::V6, &mut bgp.ipv6_address, "IP6");
+    let v4 = find(
+        &settings.ipv4,
+        Version::V4,
+        &mut bgp.ipv4_address,
+        variables::IP,
+    );
+    let v6 = find(
+        &settings.ipv6,
+        Version::V6,
+        &mut bgp.ipv6_address,
+        variables::IP6,
+    );
     if *bgp == NodeBgpSpec::default() {
         spec.bgp = None;
     }

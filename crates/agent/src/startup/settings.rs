@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use tortie_api::scalar::{AsNumber, felix_bool};
+use tortie_variables as variables;
 
 use crate::startup::autodetect::{Method, Version};
 use crate::startup::pools::PoolSettings;
@@ -72,23 +73,25 @@ impl Settings {
         machine: &str,
     ) -> Result<Self, SettingsError> {
         let read = Variables(variables);
-        let name_file = read.text("CALICO_NODENAME_FILE").unwrap_or(NODE_NAME_FILE);
+        let name_file = read
+            .text(variables::CALICO_NODENAME_FILE)
+            .unwrap_or(NODE_NAME_FILE);
         let name_file = PathBuf::from(name_file);
         Ok(Self {
             name: node_name(&read, &name_file, machine),
             ipv4: addressing(&read, Version::V4)?,
             ipv6: addressing(&read, Version::V6)?,
-            as_number: read.parsed("AS")?,
-            check_addresses: !read.is_true("DISABLE_NODE_IP_CHECK")?,
-            needs_address: read.text("CALICO_NETWORKING_BACKEND") != Some("none"),
-            pools: if read.is_true("NO_DEFAULT_POOLS")? {
+            as_number: read.parsed(variables::AS)?,
+            check_addresses: !read.is_true(variables::DISABLE_NODE_IP_CHECK)?,
+            needs_address: read.text(variables::CALICO_NETWORKING_BACKEND) != Some("none"),
+            pools: if read.is_true(variables::NO_DEFAULT_POOLS)? {
                 None
             } else {
                 Some(PoolSettings::read(&read)?)
             },
-            cluster_type: read.text("CLUSTER_TYPE").unwrap_or("").to_owned(),
-            wait_for_datastore: read.is_true("WAIT_FOR_DATASTORE")?,
-            kubernetes_node: read.text("CALICO_K8S_NODE_REF").map(str::to_owned),
+            cluster_type: read.text(variables::CLUSTER_TYPE).unwrap_or("").to_owned(),
+            wait_for_datastore: read.is_true(variables::WAIT_FOR_DATASTORE)?,
+            kubernetes_node: read.text(variables::CALICO_K8S_NODE_REF).map(str::to_owned),
             name_file,
         })
     }
@@ -137,20 +140,22 @@ impl<'a> Variables<'a> {
 
 /// The name of the node: as given, as the node was called before, or as the machine is called.
 fn node_name(read: &Variables<'_>, file: &std::path::Path, machine: &str) -> String {
-    if let Some(name) = read.text("NODENAME") {
+    if let Some(name) = read.text(variables::NODENAME) {
         return name.to_owned();
     }
     let before = std::fs::read_to_string(file).unwrap_or_default();
     if !before.trim().is_empty() {
         return before.trim().to_owned();
     }
-    read.text("HOSTNAME").unwrap_or(machine).to_lowercase()
+    read.text(variables::HOSTNAME)
+        .unwrap_or(machine)
+        .to_lowercase()
 }
 
 fn addressing(read: &Variables<'_>, version: Version) -> Result<Addressing, SettingsError> {
     let (name, method_name) = match version {
-        Version::V4 => ("IP", "IP_AUTODETECTION_METHOD"),
-        Version::V6 => ("IP6", "IP6_AUTODETECTION_METHOD"),
+        Version::V4 => (variables::IP, variables::IP_AUTODETECTION_METHOD),
+        Version::V6 => (variables::IP6, variables::IP6_AUTODETECTION_METHOD),
     };
     let method = || -> Result<Method, SettingsError> {
         Ok(read.parsed(method_name)?.unwrap_or(Method::FirstFound))

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tortie_variables as variables;
 
 /// Where a recording goes if nobody names a file.
 pub(crate) const DEFAULT_RECORDING: &str = "/var/log/calico/agent-recording.jsonl";
@@ -35,7 +36,7 @@ pub(crate) struct Agent {
     #[arg(long)]
     pub(crate) explain_config: bool,
     /// Let packets to other nodes go in clear text where WireGuard is asked for, which is not there.
-    #[arg(long, env = "TORTIE_ALLOW_CLEARTEXT")]
+    #[arg(long, env = variables::TORTIE_ALLOW_CLEARTEXT)]
     pub(crate) allow_cleartext: bool,
     /// Folder for the files that tell which endpoints are up [default: the parameter `EndpointStatusPathPrefix`].
     #[arg(long, value_name = "FOLDER")]

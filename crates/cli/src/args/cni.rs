@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use tortie_variables as variables;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,21 +57,21 @@ pub(crate) struct CniInstall {
     /// Folder for the configuration, as the node sees it.
     #[arg(
         long,
-        env = "CNI_NET_DIR",
+        env = variables::CNI_NET_DIR,
         value_name = "FOLDER",
         default_value = "/etc/cni/net.d"
     )]
     pub(crate) net_dir: PathBuf,
     /// Name of the configuration.
-    #[arg(long, env = "CNI_CONF_NAME", value_name = "NAME", default_value = DEFAULT_NAME)]
+    #[arg(long, env = variables::CNI_CONF_NAME, value_name = "NAME", default_value = DEFAULT_NAME)]
     pub(crate) conf_name: String,
     /// Name of a configuration to remove.
-    #[arg(long, env = "CNI_OLD_CONF_NAME", value_name = "NAME", default_value = DEFAULT_NAME)]
+    #[arg(long, env = variables::CNI_OLD_CONF_NAME, value_name = "NAME", default_value = DEFAULT_NAME)]
     pub(crate) old_conf_name: String,
     /// Folder with the files etcd-ca, etcd-cert and etcd-key.
     #[arg(
         long,
-        env = "TLS_ASSETS_DIR",
+        env = variables::TLS_ASSETS_DIR,
         value_name = "FOLDER",
         default_value = "/calico-secrets"
     )]
@@ -78,27 +79,27 @@ pub(crate) struct CniInstall {
     /// Plugins in /opt/cni/bin that are not copied to the node, separated by commas.
     #[arg(
         long,
-        env = "SKIP_CNI_BINARIES",
+        env = variables::SKIP_CNI_BINARIES,
         value_name = "NAMES",
         default_value = ""
     )]
     pub(crate) skip_binaries: String,
     /// Whether plugins that are there already are replaced.
-    #[arg(long, env = "UPDATE_CNI_BINARIES", value_name = "BOOL", default_value = "true", action = clap::ArgAction::Set)]
+    #[arg(long, env = variables::UPDATE_CNI_BINARIES, value_name = "BOOL", default_value = "true", action = clap::ArgAction::Set)]
     pub(crate) update_binaries: bool,
     /// The configuration, with words such as `__CNI_MTU__` to be replaced.
     #[arg(
         long,
-        env = "CNI_NETWORK_CONFIG",
+        env = variables::CNI_NETWORK_CONFIG,
         value_name = "TEXT",
         hide_env_values = true
     )]
     pub(crate) network_config: Option<String>,
     /// File with the configuration; counts before the text.
-    #[arg(long, env = "CNI_NETWORK_CONFIG_FILE", value_name = "FILE")]
+    #[arg(long, env = variables::CNI_NETWORK_CONFIG_FILE, value_name = "FILE")]
     pub(crate) network_config_file: Option<PathBuf>,
     /// Stay, and copy certificates for etcd again when they change.
-    #[arg(long, env = "SLEEP", value_name = "BOOL", default_value = "false", num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
+    #[arg(long, env = variables::SLEEP, value_name = "BOOL", default_value = "false", num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) sleep: bool,
     /// Kubeconfig for the plugins; in a pod, one is made from its account.
     #[arg(long, value_name = "FILE")]
@@ -106,13 +107,13 @@ pub(crate) struct CniInstall {
     /// Account that the plugins have in Kubernetes.
     #[arg(
         long,
-        env = "CALICO_CNI_SERVICE_ACCOUNT",
+        env = variables::CALICO_CNI_SERVICE_ACCOUNT,
         value_name = "NAME",
         default_value = "calico-cni-plugin"
     )]
     pub(crate) service_account: String,
     /// Let the plugins not check the API server's certificate.
-    #[arg(long, env = "SKIP_TLS_VERIFY", value_name = "BOOL", default_value = "false", num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
+    #[arg(long, env = variables::SKIP_TLS_VERIFY, value_name = "BOOL", default_value = "false", num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) skip_tls_verify: bool,
     #[command(flatten)]
     pub(crate) values: CniValues,
@@ -124,12 +125,12 @@ const DEFAULT_NAME: &str = "10-calico.conflist";
 #[derive(Debug, Args)]
 pub(crate) struct CniValues {
     /// How much the plugins log.
-    #[arg(long, env = "LOG_LEVEL", value_name = "LEVEL", default_value = "info")]
+    #[arg(long, env = variables::LOG_LEVEL, value_name = "LEVEL", default_value = "info")]
     pub(crate) plugin_log_level: String,
     /// Where the plugins log.
     #[arg(
         long,
-        env = "LOG_FILE_PATH",
+        env = variables::LOG_FILE_PATH,
         value_name = "FILE",
         default_value = "/var/log/calico/cni/cni.log"
     )]
@@ -137,7 +138,7 @@ pub(crate) struct CniValues {
     /// Megabytes of a log.
     #[arg(
         long,
-        env = "LOG_FILE_MAX_SIZE",
+        env = variables::LOG_FILE_MAX_SIZE,
         value_name = "NUMBER",
         default_value = "100"
     )]
@@ -145,7 +146,7 @@ pub(crate) struct CniValues {
     /// Days that old logs are kept.
     #[arg(
         long,
-        env = "LOG_FILE_MAX_AGE",
+        env = variables::LOG_FILE_MAX_AGE,
         value_name = "NUMBER",
         default_value = "30"
     )]
@@ -153,7 +154,7 @@ pub(crate) struct CniValues {
     /// How many old logs are kept.
     #[arg(
         long,
-        env = "LOG_FILE_MAX_COUNT",
+        env = variables::LOG_FILE_MAX_COUNT,
         value_name = "NUMBER",
         default_value = "10"
     )]
@@ -161,21 +162,21 @@ pub(crate) struct CniValues {
     /// Datastore of the plugins.
     #[arg(
         long,
-        env = "DATASTORE_TYPE",
+        env = variables::DATASTORE_TYPE,
         value_name = "TYPE",
         default_value = "kubernetes"
     )]
     pub(crate) datastore_type: String,
     /// Name of this node [default: that of the machine].
-    #[arg(long, env = "KUBERNETES_NODE_NAME", value_name = "NAME")]
+    #[arg(long, env = variables::KUBERNETES_NODE_NAME, value_name = "NAME")]
     pub(crate) node_name: Option<String>,
     /// The largest packet; 0 for what the agent says.
-    #[arg(long, env = "CNI_MTU", value_name = "NUMBER", default_value = "1500")]
+    #[arg(long, env = variables::CNI_MTU, value_name = "NUMBER", default_value = "1500")]
     pub(crate) mtu: String,
     /// Whether the agent must have said what the largest packet is.
     #[arg(
         long,
-        env = "REQUIRE_MTU_FILE",
+        env = variables::REQUIRE_MTU_FILE,
         value_name = "BOOL",
         default_value = "false"
     )]
@@ -183,18 +184,18 @@ pub(crate) struct CniValues {
     /// API group of the custom resources.
     #[arg(
         long,
-        env = "CALICO_API_GROUP",
+        env = variables::CALICO_API_GROUP,
         value_name = "GROUP",
         default_value = "crd.projectcalico.org/v1"
     )]
     pub(crate) api_group: String,
     /// Where etcd is.
-    #[arg(long, env = "ETCD_ENDPOINTS", value_name = "URLS", default_value = "")]
+    #[arg(long, env = variables::ETCD_ENDPOINTS, value_name = "URLS", default_value = "")]
     pub(crate) etcd_endpoints: String,
     /// Domain that names etcd's members.
     #[arg(
         long,
-        env = "ETCD_DISCOVERY_SRV",
+        env = variables::ETCD_DISCOVERY_SRV,
         value_name = "DOMAIN",
         default_value = ""
     )]
@@ -202,7 +203,7 @@ pub(crate) struct CniValues {
     /// Protocol of the API server.
     #[arg(
         long,
-        env = "KUBERNETES_SERVICE_PROTOCOL",
+        env = variables::KUBERNETES_SERVICE_PROTOCOL,
         value_name = "NAME",
         default_value = "https"
     )]
@@ -210,7 +211,7 @@ pub(crate) struct CniValues {
     /// Address of the API server.
     #[arg(
         long,
-        env = "KUBERNETES_SERVICE_HOST",
+        env = variables::KUBERNETES_SERVICE_HOST,
         value_name = "ADDRESS",
         default_value = ""
     )]
@@ -218,7 +219,7 @@ pub(crate) struct CniValues {
     /// Port of the API server.
     #[arg(
         long,
-        env = "KUBERNETES_SERVICE_PORT",
+        env = variables::KUBERNETES_SERVICE_PORT,
         value_name = "NUMBER",
         default_value = ""
     )]

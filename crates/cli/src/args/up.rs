@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use tortie_apiserver::http::DEFAULT_MEMORY;
 use tortie_apiserver::standalone::SERVICE_NETWORK;
 use tortie_store::embedded::DEFAULT_QUOTA;
+use tortie_variables as variables;
 
 use super::audit::AuditLog;
 use super::isolation::Inside;
@@ -61,13 +62,13 @@ pub(crate) struct Up {
     #[arg(long)]
     pub(crate) take_over: bool,
     /// Let packets to other nodes go in clear text where WireGuard is asked for, which is not there.
-    #[arg(long, env = "TORTIE_ALLOW_CLEARTEXT")]
+    #[arg(long, env = variables::TORTIE_ALLOW_CLEARTEXT)]
     pub(crate) allow_cleartext: bool,
     /// How large the store may become, in MiB; what would make it larger is refused.
-    #[arg(long, value_name = "MIB", env = "TORTIE_QUOTA", default_value_t = DEFAULT_QUOTA >> 20, value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
+    #[arg(long, value_name = "MIB", env = variables::TORTIE_QUOTA, default_value_t = DEFAULT_QUOTA >> 20, value_parser = clap::value_parser!(u64).range(16..=1 << 20))]
     pub(crate) quota: u64,
     /// How much memory requests to the API server may hold at a time, in MiB; others wait, or are told to come back.
-    #[arg(long, value_name = "MIB", env = "TORTIE_MEMORY_BUDGET", default_value_t = DEFAULT_MEMORY >> 20, value_parser = memory_budget)]
+    #[arg(long, value_name = "MIB", env = variables::TORTIE_MEMORY_BUDGET, default_value_t = DEFAULT_MEMORY >> 20, value_parser = memory_budget)]
     pub(crate) memory_budget: usize,
     /// Go on in the background, and return when everything runs; `tortie down` ends it.
     #[arg(long)]

@@ -15,6 +15,7 @@ use tortie_client::Client;
 use tortie_client::connect::{self, Connection, felix_variable};
 use tortie_config::{self as parameters, Sources, explain, resolve, without_effect};
 use tortie_error::Causes;
+use tortie_variables as variables;
 
 use super::node::{enforced, startup};
 use super::until_signal;
@@ -120,7 +121,7 @@ pub(crate) fn node_name(
         return Ok(name.to_owned());
     }
     let felix = environment.get("felixhostname").cloned();
-    let name = felix.or_else(|| std::env::var("NODENAME").ok());
+    let name = felix.or_else(|| std::env::var(variables::NODENAME).ok());
     if let Some(name) = name.filter(|name| !name.is_empty()) {
         return Ok(name);
     }

@@ -11,6 +11,7 @@ use tortie_controllers::{LeaderElection, Options};
 use tortie_migrate::flannel;
 use tortie_operator::own_namespace;
 use tortie_store::{Error, Key, Kind, Resource};
+use tortie_variables as variables;
 
 use super::{logging, until_signal, variables};
 use crate::args;
@@ -59,7 +60,7 @@ pub(crate) async fn run(args: args::Controllers, global: &Global) -> Result<Exit
 
 /// Whether a cluster is to be moved from flannel's network, which is a process of its own.
 fn is_flannel_migration(variables: &BTreeMap<String, String>) -> bool {
-    let enabled = variables.get("ENABLED_CONTROLLERS");
+    let enabled = variables.get(variables::ENABLED_CONTROLLERS);
     enabled.is_some_and(|enabled| enabled.trim() == "flannelmigration")
 }
 

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use tortie_api::{Resource, yaml};
 use tortie_client::Client;
 use tortie_store::{Error, Key};
+use tortie_variables as variables;
 
 use super::kinds;
 use crate::args::Edit;
@@ -17,7 +18,7 @@ use crate::input;
 use crate::output::to_yaml;
 
 /// Where the editor is named, the first that is set.
-const EDITORS: [&str; 3] = ["KUBE_EDITOR", "VISUAL", "EDITOR"];
+const EDITORS: [&str; 3] = [variables::KUBE_EDITOR, variables::VISUAL, variables::EDITOR];
 
 const EXPLANATION: &str = "\
 Change the resource below, save, and leave the editor. Lines that start with `#` are ignored; a file without any other

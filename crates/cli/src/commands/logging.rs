@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::OnceLock;
 
+use tortie_variables as variables;
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Global, LogFormat};
@@ -17,7 +18,7 @@ type Change = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Starts the log. What the environment says wins over the command line.
 pub(super) fn start(global: &Global) {
-    let named = EnvFilter::try_from_env("TORTIE_LOG").ok();
+    let named = EnvFilter::try_from_env(variables::TORTIE_LOG).ok();
     let is_fixed = named.is_some() || global.log_level.is_some();
     let level = global.log_level.as_deref().unwrap_or(USUAL);
     let log = tracing_subscriber::fmt()

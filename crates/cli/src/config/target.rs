@@ -9,6 +9,7 @@ use tortie_client::connect::{
 };
 use tortie_store::kubernetes::KubernetesConfig;
 use tortie_store::socket;
+use tortie_variables as variables;
 
 use super::connect::{data_file, data_folder};
 use crate::args::Global;
@@ -94,7 +95,7 @@ fn file_of_up(target: &Target, usual: &Path) -> Option<PathBuf> {
 
 /// The kubeconfig of a user who has named none.
 fn kubeconfig_of_user(environment: Source<'_>) -> Option<String> {
-    let home = environment("HOME").filter(|home| !home.is_empty())?;
+    let home = environment(variables::HOME).filter(|home| !home.is_empty())?;
     let file = Path::new(&home).join(".kube/config");
     file.exists().then(|| file.display().to_string())
 }

@@ -1,14 +1,16 @@
 //! The datastore in the variables of Calico's node agent.
 
+use tortie_variables as variables;
+
 use super::Source;
 
 /// The name that the node agent has for a variable of the datastore.
 const NAMES: [(&str, &str); 5] = [
-    ("DATASTORE_TYPE", "FELIX_DATASTORETYPE"),
-    ("ETCD_ENDPOINTS", "FELIX_ETCDENDPOINTS"),
-    ("ETCD_KEY_FILE", "FELIX_ETCDKEYFILE"),
-    ("ETCD_CERT_FILE", "FELIX_ETCDCERTFILE"),
-    ("ETCD_CA_CERT_FILE", "FELIX_ETCDCAFILE"),
+    (variables::DATASTORE_TYPE, variables::FELIX_DATASTORETYPE),
+    (variables::ETCD_ENDPOINTS, variables::FELIX_ETCDENDPOINTS),
+    (variables::ETCD_KEY_FILE, variables::FELIX_ETCDKEYFILE),
+    (variables::ETCD_CERT_FILE, variables::FELIX_ETCDCERTFILE),
+    (variables::ETCD_CA_CERT_FILE, variables::FELIX_ETCDCAFILE),
 ];
 
 /// A variable of the datastore as the node agent reads it: its own name for it wins over everybody's.
@@ -19,8 +21,9 @@ pub fn felix_variable(environment: Source<'_>, name: &str) -> Option<String> {
         .find(|(usual, _)| name.strip_prefix("CALICO_").unwrap_or(name) == *usual)
         .unzip();
     let own = felix.and_then(given).or_else(|| {
-        let address = given("FELIX_ETCDADDR").filter(|_| usual == Some("ETCD_ENDPOINTS"))?;
-        let scheme = given("FELIX_ETCDSCHEME").unwrap_or_else(|| "http".to_owned());
+        let address = given(variables::FELIX_ETCDADDR)
+            .filter(|_| usual == Some(variables::ETCD_ENDPOINTS))?;
+        let scheme = given(variables::FELIX_ETCDSCHEME).unwrap_or_else(|| "http".to_owned());
         Some(format!("{scheme}://{address}"))
     });
     own.or_else(|| environment(name))

@@ -14,12 +14,13 @@ use super::{DatastoreType, Source};
 use tortie_store::etcd::{EtcdConfig, Pem};
 use tortie_store::kubernetes::KubernetesConfig;
 use tortie_store::{Error, Result};
+use tortie_variables as variables;
 
 /// The file that calicoctl reads unless told otherwise.
 pub const DEFAULT_FILE: &str = "/etc/calico/calicoctl.cfg";
 
 macro_rules! settings {
-    ($($(#[$doc:meta])* $field:ident, $file:literal, $variable:literal;)*) => {
+    ($($(#[$doc:meta])* $field:ident, $file:literal, $variable:expr;)*) => {
         /// What calicoctl can be told about its datastore; empty where nothing is said.
         #[derive(Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
         #[serde(try_from = "BTreeMap<String, Option<String>>", into = "BTreeMap<&'static str, String>")]
@@ -52,32 +53,32 @@ macro_rules! settings {
 }
 
 settings! {
-    datastore_type, "datastoreType", "DATASTORE_TYPE";
-    etcd_endpoints, "etcdEndpoints", "ETCD_ENDPOINTS";
-    etcd_discovery_srv, "etcdDiscoverySrv", "ETCD_DISCOVERY_SRV";
-    etcd_username, "etcdUsername", "ETCD_USERNAME";
-    etcd_password, "etcdPassword", "ETCD_PASSWORD";
-    etcd_key_file, "etcdKeyFile", "ETCD_KEY_FILE";
-    etcd_cert_file, "etcdCertFile", "ETCD_CERT_FILE";
-    etcd_ca_cert_file, "etcdCACertFile", "ETCD_CA_CERT_FILE";
+    datastore_type, "datastoreType", variables::DATASTORE_TYPE;
+    etcd_endpoints, "etcdEndpoints", variables::ETCD_ENDPOINTS;
+    etcd_discovery_srv, "etcdDiscoverySrv", variables::ETCD_DISCOVERY_SRV;
+    etcd_username, "etcdUsername", variables::ETCD_USERNAME;
+    etcd_password, "etcdPassword", variables::ETCD_PASSWORD;
+    etcd_key_file, "etcdKeyFile", variables::ETCD_KEY_FILE;
+    etcd_cert_file, "etcdCertFile", variables::ETCD_CERT_FILE;
+    etcd_ca_cert_file, "etcdCACertFile", variables::ETCD_CA_CERT_FILE;
     etcd_key, "etcdKey", "";
     etcd_cert, "etcdCert", "";
     etcd_ca_cert, "etcdCACert", "";
-    kubeconfig, "kubeconfig", "KUBECONFIG";
+    kubeconfig, "kubeconfig", variables::KUBECONFIG;
     kubeconfig_inline, "kubeconfigInline", "";
-    k8s_api_endpoint, "k8sAPIEndpoint", "K8S_API_ENDPOINT";
-    k8s_api_token, "k8sAPIToken", "K8S_API_TOKEN";
-    k8s_key_file, "k8sKeyFile", "K8S_KEY_FILE";
-    k8s_cert_file, "k8sCertFile", "K8S_CERT_FILE";
-    k8s_ca_file, "k8sCAFile", "K8S_CA_FILE";
-    k8s_insecure_skip_tls_verify, "k8sInsecureSkipTLSVerify", "K8S_INSECURE_SKIP_TLS_VERIFY";
+    k8s_api_endpoint, "k8sAPIEndpoint", variables::K8S_API_ENDPOINT;
+    k8s_api_token, "k8sAPIToken", variables::K8S_API_TOKEN;
+    k8s_key_file, "k8sKeyFile", variables::K8S_KEY_FILE;
+    k8s_cert_file, "k8sCertFile", variables::K8S_CERT_FILE;
+    k8s_ca_file, "k8sCAFile", variables::K8S_CA_FILE;
+    k8s_insecure_skip_tls_verify, "k8sInsecureSkipTLSVerify", variables::K8S_INSECURE_SKIP_TLS_VERIFY;
     /// Read because calicoctl reads it; only the syncers use it.
-    k8s_disable_node_poll, "k8sDisableNodePoll", "K8S_DISABLE_NODE_POLL";
-    use_pod_cidr, "usePodCIDR", "USE_POD_CIDR";
-    k8s_client_qps, "k8sClientQPS", "K8S_CLIENT_QPS";
-    k8s_client_burst, "k8sClientBurst", "K8S_CLIENT_BURST";
+    k8s_disable_node_poll, "k8sDisableNodePoll", variables::K8S_DISABLE_NODE_POLL;
+    use_pod_cidr, "usePodCIDR", variables::USE_POD_CIDR;
+    k8s_client_qps, "k8sClientQPS", variables::K8S_CLIENT_QPS;
+    k8s_client_burst, "k8sClientBurst", variables::K8S_CLIENT_BURST;
     k8s_current_context, "k8sCurrentContext", "K8S_CURRENT_CONTEXT";
-    calico_api_group, "calicoAPIGroup", "CALICO_API_GROUP";
+    calico_api_group, "calicoAPIGroup", variables::CALICO_API_GROUP;
 }
 
 /// Names of settings that are kept nowhere.
@@ -275,11 +276,11 @@ impl Settings {
             cert_file: set(&self.k8s_cert_file).map(PathBuf::from),
             key_file: set(&self.k8s_key_file).map(PathBuf::from),
             insecure_skip_tls_verify: truth(
-                "K8S_INSECURE_SKIP_TLS_VERIFY",
+                variables::K8S_INSECURE_SKIP_TLS_VERIFY,
                 &self.k8s_insecure_skip_tls_verify,
             )?,
             api_group: KubernetesConfig::parse_api_group(&self.calico_api_group),
-            use_pod_cidr: truth("USE_POD_CIDR", &self.use_pod_cidr)?,
+            use_pod_cidr: truth(variables::USE_POD_CIDR, &self.use_pod_cidr)?,
             ..KubernetesConfig::default()
         })
     }

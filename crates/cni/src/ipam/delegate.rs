@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
+use tortie_variables as variables;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -25,13 +26,13 @@ pub(super) async fn run(
     };
     let request = context.request;
     let mut child = tokio::process::Command::new(&program)
-        .env("CNI_COMMAND", name(command))
-        .env("CNI_CONTAINERID", &request.container_id)
-        .env("CNI_NETNS", &request.namespace)
-        .env("CNI_IFNAME", &request.interface)
-        .env("CNI_ARGS", request.arguments.for_delegate())
+        .env(variables::CNI_COMMAND, name(command))
+        .env(variables::CNI_CONTAINERID, &request.container_id)
+        .env(variables::CNI_NETNS, &request.namespace)
+        .env(variables::CNI_IFNAME, &request.interface)
+        .env(variables::CNI_ARGS, request.arguments.for_delegate())
         .env(
-            "CNI_PATH",
+            variables::CNI_PATH,
             std::env::join_paths(&request.path).unwrap_or_default(),
         )
         .stdin(Stdio::piped())

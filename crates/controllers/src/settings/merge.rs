@@ -12,6 +12,7 @@ use tortie_api::kube_controllers_configuration::{
 };
 use tortie_api::scalar::GoDuration;
 use tortie_client::connect::DatastoreType;
+use tortie_variables as variables;
 
 use super::read::{
     AUTO_HOST_ENDPOINTS, COMPACTION_PERIOD, Controller, ENABLED_CONTROLLERS, HEALTH_ENABLED,
@@ -43,7 +44,7 @@ pub fn resolve(
     }
     let mut environment_vars = variables.overrides();
     if datastore == DatastoreType::Kubernetes && settings.node.is_some() {
-        environment_vars.insert("DATASTORE_TYPE".into(), "kubernetes".into());
+        environment_vars.insert(variables::DATASTORE_TYPE.into(), "kubernetes".into());
     }
     let status = KubeControllersConfigurationStatus {
         running_config: Some(running_config(&settings)),
@@ -100,7 +101,7 @@ impl Merge<'_> {
             (
                 Controller::Policy,
                 "controllers.policy",
-                "POLICY_WORKERS",
+                variables::POLICY_WORKERS,
                 sections
                     .policy
                     .as_ref()
@@ -109,7 +110,7 @@ impl Merge<'_> {
             (
                 Controller::Namespace,
                 "controllers.namespace",
-                "PROFILE_WORKERS",
+                variables::PROFILE_WORKERS,
                 sections
                     .namespace
                     .as_ref()
@@ -118,7 +119,7 @@ impl Merge<'_> {
             (
                 Controller::ServiceAccount,
                 "controllers.serviceAccount",
-                "PROFILE_WORKERS",
+                variables::PROFILE_WORKERS,
                 sections
                     .service_account
                     .as_ref()
@@ -127,7 +128,7 @@ impl Merge<'_> {
             (
                 Controller::WorkloadEndpoint,
                 "controllers.workloadEndpoint",
-                "WORKLOAD_ENDPOINT_WORKERS",
+                variables::WORKLOAD_ENDPOINT_WORKERS,
                 sections
                     .workload_endpoint
                     .as_ref()
@@ -152,7 +153,7 @@ impl Merge<'_> {
             sections.node.is_some(),
         );
         // Read by Calico's node controller for nothing; a wrong value is refused all the same.
-        self.variables.count("NODE_WORKERS");
+        self.variables.count(variables::NODE_WORKERS);
         let node_settings = self.node(datastore);
         let load_balancer = self.is_on(
             "controllers.loadBalancer",

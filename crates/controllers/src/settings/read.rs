@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tortie_api::scalar::{GoDuration, go_bool};
+use tortie_variables as variables;
 
 use super::{LogLevel, Refused};
 
@@ -18,13 +19,13 @@ pub(super) const OVERRIDES: [&str; 7] = [
     AUTO_HOST_ENDPOINTS,
 ];
 
-pub(super) const LOG_LEVEL: &str = "LOG_LEVEL";
-pub(super) const RECONCILER_PERIOD: &str = "RECONCILER_PERIOD";
-pub(super) const ENABLED_CONTROLLERS: &str = "ENABLED_CONTROLLERS";
-pub(super) const COMPACTION_PERIOD: &str = "COMPACTION_PERIOD";
-pub(super) const HEALTH_ENABLED: &str = "HEALTH_ENABLED";
-pub(super) const SYNC_NODE_LABELS: &str = "SYNC_NODE_LABELS";
-pub(super) const AUTO_HOST_ENDPOINTS: &str = "AUTO_HOST_ENDPOINTS";
+pub(super) const LOG_LEVEL: &str = variables::LOG_LEVEL;
+pub(super) const RECONCILER_PERIOD: &str = variables::RECONCILER_PERIOD;
+pub(super) const ENABLED_CONTROLLERS: &str = variables::ENABLED_CONTROLLERS;
+pub(super) const COMPACTION_PERIOD: &str = variables::COMPACTION_PERIOD;
+pub(super) const HEALTH_ENABLED: &str = variables::HEALTH_ENABLED;
+pub(super) const SYNC_NODE_LABELS: &str = variables::SYNC_NODE_LABELS;
+pub(super) const AUTO_HOST_ENDPOINTS: &str = variables::AUTO_HOST_ENDPOINTS;
 
 /// The controllers that a variable can name, and the sections of the resource that they stand for.
 const CONTROLLERS: [(&str, Controller); 7] = [

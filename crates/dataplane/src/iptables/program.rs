@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
+use tortie_variables as variables;
+
 use crate::Error;
 
 /// Where the programs are, if the search path does not say so: daemons are often started without these.
 const SYSTEM_FOLDERS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"];
 
 /// What legacy iptables reads the place of its lock from.
-const LOCK_FILE_VARIABLE: &str = "XTABLES_LOCKFILE";
+const LOCK_FILE_VARIABLE: &str = variables::XTABLES_LOCKFILE;
 
 /// A program on this machine.
 #[derive(Debug, Clone)]
@@ -39,7 +41,7 @@ pub(super) struct Failure {
 impl Program {
     /// The program of that name, if there is one.
     pub(super) fn find(name: &str) -> Option<Self> {
-        let search_path = env::var_os("PATH").unwrap_or_default();
+        let search_path = env::var_os(variables::PATH).unwrap_or_default();
         let folders = env::split_paths(&search_path).chain(SYSTEM_FOLDERS.map(PathBuf::from));
         let path = folders
             .map(|folder| folder.join(name))
@@ -82,7 +84,7 @@ impl Program {
         let mut command = Command::new(&self.path);
         command
             .args(arguments)
-            .env("LC_ALL", "C")
+            .env(variables::LC_ALL, "C")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 use tortie_rules::IpVersion;
+use tortie_variables as variables;
 
 use super::program::{Program, is_lock_chosen, is_usable_lock};
 use crate::Error;
@@ -181,7 +182,7 @@ fn lock_for(lock_file: &Path, variant: Variant) -> Option<PathBuf> {
     if variant == Variant::Nft || is_lock_chosen() {
         return None;
     }
-    let private = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let private = env::var_os(variables::XDG_RUNTIME_DIR).map(PathBuf::from);
     let private = private.map(|folder| folder.join("tortie-xtables.lock"));
     let shared = env::temp_dir().join("tortie-xtables.lock");
     // In case that the shared one is another user's.

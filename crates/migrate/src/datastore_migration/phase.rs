@@ -11,6 +11,7 @@ use tortie_api::rule::Action;
 use tortie_api::tier::BUILT_IN;
 use tortie_api::{Kind, Resource, Tier};
 use tortie_store::Key;
+use tortie_variables as variables;
 
 /// How many conflicts are told one by one.
 const MAX_CONDITIONS: usize = 32;
@@ -208,7 +209,7 @@ fn uses_v3(template: &PodTemplateSpec) -> bool {
     let containers = template.spec.iter().flat_map(|spec| &spec.containers);
     let mut variables = containers.flat_map(|container| container.env.iter().flatten());
     variables.any(|variable| {
-        variable.name == "CALICO_API_GROUP"
+        variable.name == variables::CALICO_API_GROUP
             && variable.value.as_deref() == Some("projectcalico.org/v3")
     })
 }

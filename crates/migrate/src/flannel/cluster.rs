@@ -12,6 +12,7 @@ use kube::api::{
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tortie_error::Causes;
+use tortie_variables as variables;
 
 use super::command::Command;
 use super::migration::Error;
@@ -181,7 +182,7 @@ impl Kubernetes {
         let image = container("calico-node").and_then(|container| container.image.clone());
         let environment = container("install-cni").and_then(|container| container.env.as_ref());
         let variable =
-            environment.and_then(|all| all.iter().find(|one| one.name == "CNI_CONF_NAME"));
+            environment.and_then(|all| all.iter().find(|one| one.name == variables::CNI_CONF_NAME));
         Ok(Calico {
             image: image.ok_or_else(|| lacks("it has no container calico-node with an image"))?,
             cni_file: variable

@@ -14,7 +14,7 @@ const LONGER: [(&str, usize); 19] = [
     ("crates/apiserver/src/registry.rs", 519),
     ("crates/apiserver/src/service/write.rs", 510),
     ("crates/apiserver/src/storage/native.rs", 438),
-    ("crates/cli/src/args.rs", 435),
+    ("crates/cli/src/args.rs", 436),
     ("crates/cli/src/commands/why/live.rs", 421),
     ("crates/cli/src/commands/why/text.rs", 450),
     ("crates/migrate/src/datastore_migration/controller.rs", 406),

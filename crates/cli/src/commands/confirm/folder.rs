@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use tortie_variables as variables;
 
 use super::pending::{Pending, State};
 
@@ -49,7 +50,10 @@ impl Folder {
     /// In the user's state folder; in the system's for root, so that services of the system find it too.
     pub(super) fn find() -> Self {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        let state = match (variable("XDG_STATE_HOME"), variable("HOME")) {
+        let state = match (
+            variable(variables::XDG_STATE_HOME),
+            variable(variables::HOME),
+        ) {
             (Some(state), _) => PathBuf::from(state),
             (None, Some(home)) if home != "/root" => Path::new(&home).join(".local/state"),
             (None, _) => PathBuf::from("/var/lib"),

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use tortie_variables as variables;
 
 use super::folder::{Folder, Role};
 use super::pending::{Outcome, Pending, State};
@@ -34,7 +35,7 @@ impl Watcher {
         command
             .arg0("tortie")
             .args(["confirm", &pending.id, "--watch"])
-            .env("XDG_STATE_HOME", folder.state())
+            .env(variables::XDG_STATE_HOME, folder.state())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());

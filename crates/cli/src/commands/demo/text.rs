@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::builder::styling::{AnsiColor, Style};
 use tortie_engine::verdict::Outcome;
+use tortie_variables as variables;
 
 use super::cast::{CAST, Cell, IpVersion, Protocol};
 use super::report::{CellReport, ChangeReport, Explanation, Report, StepReport};
@@ -274,7 +275,7 @@ impl Text {
 
 /// Whether the terminal's characters are those of Unicode, as the environment says.
 fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let names = [variables::LC_ALL, variables::LC_CTYPE, variables::LANG];
     let mut values = names.into_iter().filter_map(variable);
     let locale = values.find(|value| !value.is_empty()).unwrap_or_default();
     let locale = locale.to_ascii_lowercase();

@@ -16,6 +16,7 @@ use tortie_api::Node;
 use tortie_client::Client;
 use tortie_client::connect::Connection;
 use tortie_ipam::Ipam;
+use tortie_variables as variables;
 
 use crate::args::{Global, Startup, TunnelAddresses};
 use crate::commands::agent::machine_name;
@@ -131,7 +132,7 @@ async fn give_addresses(client: &Client, node: &str) -> Result<()> {
 pub(crate) fn settings(node: Option<&str>) -> Result<Settings> {
     let mut variables = variables();
     if let Some(node) = node {
-        variables.insert("NODENAME".to_owned(), node.to_owned());
+        variables.insert(variables::NODENAME.to_owned(), node.to_owned());
     }
     Ok(Settings::from_environment(&variables, &machine_name()?)?)
 }

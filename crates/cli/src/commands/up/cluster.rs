@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use tortie_agent::startup::Registration;
 use tortie_client::connect::{self, Connection};
+use tortie_variables as variables;
 
 use super::parts::Parts;
 use super::surroundings::Surroundings;
@@ -42,7 +43,8 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
         parts.start_agent(node, store, kubernetes.clone(), name, args, machine)?;
     }
     // etcd alone has no Kubernetes that could be followed.
-    let has_kubeconfig = std::env::var_os("KUBECONFIG").is_some_and(|file| !file.is_empty());
+    let has_kubeconfig =
+        std::env::var_os(variables::KUBECONFIG).is_some_and(|file| !file.is_empty());
     if !args.without.contains(&Part::Controllers) && (kubernetes.is_some() || has_kubeconfig) {
         let kubernetes = cluster(kubernetes, global).await?;
         let status_file = folder.join("controllers.json");

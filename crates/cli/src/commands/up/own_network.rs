@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tortie_client::connect::DATA_FOLDER_VARIABLE;
 use tortie_kernel::namespace::is_root;
+use tortie_variables as variables;
 
 use super::surroundings;
 use crate::args::{Global, Up};
@@ -15,7 +16,7 @@ use crate::commands::isolation::Isolated;
 use crate::config::{data_folder, make_data_folder};
 
 /// Where the node's name is kept, unless that is said.
-const NODE_NAME_FILE: &str = "CALICO_NODENAME_FILE";
+const NODE_NAME_FILE: &str = variables::CALICO_NODENAME_FILE;
 
 /// How long the inner process may take to end by itself.
 const GRACE: Duration = Duration::from_secs(20);
@@ -36,7 +37,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<ExitCode> {
         command
             .env(DATA_FOLDER_VARIABLE, &folder)
             // Which only root can lock in the usual place.
-            .env("XTABLES_LOCKFILE", folder.join("xtables.lock"))
+            .env(variables::XTABLES_LOCKFILE, folder.join("xtables.lock"))
             .stdin(OwnedFd::from(listener.try_clone()?));
         if std::env::var_os(NODE_NAME_FILE).is_none() {
             command.env(NODE_NAME_FILE, folder.join("nodename"));

@@ -4,10 +4,11 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use tortie_error::Causes;
+use tortie_variables as variables;
 
 /// Tells systemd, if it waits, that everything runs.
 pub(super) fn notify_ready() {
-    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else {
+    let Some(path) = std::env::var_os(variables::NOTIFY_SOCKET) else {
         return;
     };
     let send = || -> std::io::Result<()> {
