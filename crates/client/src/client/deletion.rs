@@ -32,6 +32,14 @@ impl Client {
         self.store.delete(key, &precondition).await
     }
 
+    /// Removes a node with what was configured for it, for callers who release its addresses by themselves, each when
+    /// nobody has it any more.
+    pub async fn delete_node_but_addresses(&self, key: &Key) -> Result<Resource> {
+        self.check_delete(key).await?;
+        self.delete_belongings_of_node(&key.name).await?;
+        self.store.delete(key, &Precondition::default()).await
+    }
+
     /// Whether [`Client::delete`] would be refused, because of other objects or by the datastore.
     pub async fn check_delete(&self, key: &Key) -> Result<()> {
         self.store.check_deletable(key)?;

@@ -1,4 +1,5 @@
 //! The client, on embedded stores and on etcd.
 
+mod deletion;
 mod modify;
 mod validation_vectors;

@@ -9,7 +9,7 @@ use tortie_client::Client;
 use tortie_operator::{
     Action, Cache, Controller, Failure, Manager, Object as _, ObjectKey, Reconciler,
 };
-use tortie_store::{Error, Kind, Precondition};
+use tortie_store::{Error, Kind};
 
 use super::Names;
 use super::packed::PackedNode;
@@ -71,7 +71,8 @@ impl Reconciler for Deletion {
         }
         tracing::info!(node = %key, "Deleting Calico node whose Kubernetes node is gone");
         let at = store_key(Kind::Node, key);
-        match self.client.delete(&at, &Precondition::default()).await {
+        // Its pods may run still: the collector asks the API server about each address.
+        match self.client.delete_node_but_addresses(&at).await {
             Ok(_) | Err(Error::NotFound(_)) => Ok(Action::Done),
             Err(error) => Err(error.into()),
         }
