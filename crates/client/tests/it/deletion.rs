@@ -1,5 +1,7 @@
 //! What goes with a node.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};
