@@ -95,7 +95,7 @@ async fn cleans_up(datastore: Datastore) {
     assert!(!held.contains(&dead) && !held.contains(&tunnel));
 
     // The blocks of the node that is gone, and those that were not needed, go as well.
-    for _ in 0..100 {
+    for _ in 0..300 {
         if site.count(Kind::IpamBlock).await == 1 {
             break;
         }
