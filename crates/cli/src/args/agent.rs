@@ -35,7 +35,7 @@ pub(crate) struct Agent {
     /// Print every parameter with its value and where that comes from, and exit.
     #[arg(long)]
     pub(crate) explain_config: bool,
-    /// Let packets to other nodes go in clear text where WireGuard is asked for, which is not there.
+    /// Let packets to other nodes go in clear text where WireGuard is asked for, which is not supported.
     #[arg(long, env = variables::TORTIE_ALLOW_CLEARTEXT)]
     pub(crate) allow_cleartext: bool,
     /// Folder for the files that tell which endpoints are up [default: the parameter `EndpointStatusPathPrefix`].

@@ -61,7 +61,7 @@ pub(crate) struct Up {
     /// Take this machine from another agent that enforces policy on it, which then ends.
     #[arg(long)]
     pub(crate) take_over: bool,
-    /// Let packets to other nodes go in clear text where WireGuard is asked for, which is not there.
+    /// Let packets to other nodes go in clear text where WireGuard is asked for, which is not supported.
     #[arg(long, env = variables::TORTIE_ALLOW_CLEARTEXT)]
     pub(crate) allow_cleartext: bool,
     /// How large the store may become, in MiB; what would make it larger is refused.
