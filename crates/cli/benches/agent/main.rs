@@ -1,4 +1,4 @@
-//! The whole agent against a real etcd, in one network namespace: how soon it is ready, how soon a change is enforced as
+//! The whole agent against a real etcd, and for its start a real kube-apiserver too, in one network namespace: how soon it is ready, how soon a change is enforced as
 //! packets see it, and what it needs.
 //!
 //! Prints `name value unit` lines. Arguments pick data planes, `nftables` or `iptables`, and what is measured, by the first
@@ -10,10 +10,11 @@
     reason = "a benchmark that cannot go on has nothing better to do than to say where"
 )]
 
+#[path = "../support/large_cluster.rs"]
+mod fill;
+mod kubernetes;
 mod process;
-
 mod traffic;
-
 mod world;
 
 use std::time::Duration;
@@ -32,12 +33,13 @@ const CHANGES: usize = 60;
 type Measure = fn(&'static str);
 
 /// What can be measured.
-const MEASUREMENTS: [(&str, Measure); 5] = [
+const MEASUREMENTS: [(&str, Measure); 6] = [
     ("idle", idle),
     ("world-a", world_a),
     ("rules-12500", many_rules),
     ("set-100000", large_set),
     ("endpoints-500", many_endpoints),
+    ("kubernetes", kubernetes::start),
 ];
 
 fn main() {
@@ -101,7 +103,11 @@ impl Setting {
     }
 
     fn agent(&self) -> AgentProcess {
-        AgentProcess::start(self.etcd.endpoint(), self.dataplane)
+        let datastore = [
+            ("DATASTORE_TYPE", "etcdv3"),
+            ("ETCD_ENDPOINTS", self.etcd.endpoint()),
+        ];
+        AgentProcess::start(world::NODE, &datastore, self.dataplane)
     }
 
     fn traffic(&self) -> Traffic {
@@ -109,22 +115,15 @@ impl Setting {
     }
 
     fn print(&self, name: &str, value: f64, unit: &str) {
-        println!("{}/{name} {value:.3} {unit}", self.dataplane);
+        print(self.dataplane, name, value, unit);
     }
 
     fn print_ready(&self, name: &str, agent: &AgentProcess) {
-        self.print(&format!("{name}/ready"), agent.ready.as_secs_f64(), "s");
-        self.print(&format!("{name}/ready-cpu"), agent.cpu_seconds(), "s");
+        print_ready(self.dataplane, name, agent);
     }
 
     fn print_memory(&self, name: &str, agent: &AgentProcess) {
-        for (what, field) in [
-            ("resident", "VmRSS:"),
-            ("resident-anonymous", "RssAnon:"),
-            ("resident-peak", "VmHWM:"),
-        ] {
-            self.print(&format!("{name}/{what}"), agent.megabytes(field), "MB");
-        }
+        print_memory(self.dataplane, name, agent);
     }
 
     /// Allows and denies the probes in turn, and tells how soon packets show it.
@@ -149,6 +148,27 @@ impl Setting {
     fn print_enforced(&self, name: &str, traffic: &Traffic, is_allowed: bool, start: Duration) {
         let took = traffic.wait_until(is_allowed).saturating_sub(start);
         self.print(name, took.as_secs_f64(), "s");
+    }
+}
+
+fn print(dataplane: &str, name: &str, value: f64, unit: &str) {
+    println!("{dataplane}/{name} {value:.3} {unit}");
+}
+
+fn print_ready(dataplane: &str, name: &str, agent: &AgentProcess) {
+    let (ready, cpu) = (agent.ready.as_secs_f64(), agent.cpu_seconds());
+    print(dataplane, &format!("{name}/ready"), ready, "s");
+    print(dataplane, &format!("{name}/ready-cpu"), cpu, "s");
+}
+
+fn print_memory(dataplane: &str, name: &str, agent: &AgentProcess) {
+    for (what, field) in [
+        ("resident", "VmRSS:"),
+        ("resident-anonymous", "RssAnon:"),
+        ("resident-peak", "VmHWM:"),
+    ] {
+        let value = agent.megabytes(field);
+        print(dataplane, &format!("{name}/{what}"), value, "MB");
     }
 }
 

@@ -14,18 +14,18 @@ pub(crate) struct AgentProcess {
 }
 
 impl AgentProcess {
-    /// Starts the agent in the network namespace of the calling thread, and waits until it is ready.
-    pub(crate) fn start(etcd: &str, dataplane: &str) -> Self {
+    /// Starts the agent of a node in the network namespace of the calling thread, with the variables that tell of the
+    /// datastore, and waits until it is ready.
+    pub(crate) fn start(node: &str, datastore: &[(&str, &str)], dataplane: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("tortie-bench-{}", std::process::id()));
         let start = Instant::now();
         let mut child = Command::new(env!("CARGO_BIN_EXE_tortie"))
-            .args(["agent", "--node", super::world::NODE, "--log-level", "info"])
+            .args(["agent", "--node", node, "--log-level", "info"])
             .arg("--status-folder")
             .arg(&folder)
             .arg("--mtu-file")
             .arg(folder.join("mtu"))
-            .env("DATASTORE_TYPE", "etcdv3")
-            .env("ETCD_ENDPOINTS", etcd)
+            .envs(datastore.iter().copied())
             .env(
                 "FELIX_NFTABLESMODE",
                 if dataplane == "nftables" {

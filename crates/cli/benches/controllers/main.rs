@@ -10,6 +10,7 @@
     reason = "a benchmark that cannot go on has nothing better to do than to say where"
 )]
 
+#[path = "../support/large_cluster.rs"]
 mod fill;
 mod process;
 mod world;
