@@ -53,7 +53,7 @@ struct Found {
     /// What the container sends to the node.
     routes: Vec<IpNet>,
     /// Whether the node sends to the container, and not still to another one with the same addresses.
-    is_sent_to: bool,
+    is_routed: bool,
 }
 
 /// Connects the container.
@@ -107,7 +107,7 @@ async fn connect(context: &Context<'_>, undo: &mut Undo) -> Result<CniResult> {
     let Found {
         mut result,
         routes,
-        is_sent_to,
+        is_routed,
     } = addresses(context, &known, &wishes, undo).await?;
     // Whatever networks they are of: nobody else is on the link.
     let addresses: Vec<IpAddr> = result.ips.iter().map(|ip| ip.address.addr()).collect();
@@ -125,7 +125,7 @@ async fn connect(context: &Context<'_>, undo: &mut Undo) -> Result<CniResult> {
         queues: u32::try_from(config.num_queues).unwrap_or(1).max(1),
         addresses: &addresses,
         routes: &routes,
-        is_sent_to,
+        is_routed,
         mac: wishes.mac,
         allow_forwarding: config.container_settings.allow_ip_forwarding,
     };
@@ -239,7 +239,7 @@ impl Found {
         Self {
             result,
             routes,
-            is_sent_to: true,
+            is_routed: true,
         }
     }
 }
@@ -284,7 +284,7 @@ async fn addresses(
     undo.addresses = true;
     let result = ipam::assign(context, &wanted).await?;
     Ok(Found {
-        is_sent_to: !result.routes.is_empty(),
+        is_routed: !result.routes.is_empty(),
         ..Found::new(result, default_routes())
     })
 }

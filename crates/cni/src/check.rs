@@ -67,7 +67,7 @@ pub async fn check(context: &Context<'_>) -> Result<()> {
         mac: &mac,
         host_name: &host_name,
         addresses: &addresses,
-        is_sent_to: held.as_ref().is_none_or(|held| held.is_sent_to),
+        is_routed: held.as_ref().is_none_or(|held| held.is_routed),
     })?);
     if let Some(Held {
         handle,

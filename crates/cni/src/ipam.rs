@@ -1,11 +1,11 @@
 //! Addresses: from Calico's own blocks, or from another plugin.
 
+mod batch;
 mod calico;
 mod delegate;
 mod host_local;
 mod lock;
 mod machine;
-mod turn;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -50,7 +50,7 @@ pub(crate) struct Held {
     /// The container's addresses, and those of the virtual machine that it runs.
     pub(crate) addresses: Vec<IpAddr>,
     /// Whether packets to them go to the container, and not to another one that the machine still runs in.
-    pub(crate) is_sent_to: bool,
+    pub(crate) is_routed: bool,
 }
 
 impl Wanted {

@@ -62,7 +62,7 @@ pub(crate) struct Plan<'a> {
     /// What the container sends to the node.
     pub(crate) routes: &'a [IpNet],
     /// Whether the node sends to the container.
-    pub(crate) is_sent_to: bool,
+    pub(crate) is_routed: bool,
     /// The hardware address of the container's end.
     pub(crate) mac: Option<Mac>,
     /// The container may forward packets.
@@ -112,7 +112,7 @@ pub(crate) fn set_up(plan: &Plan<'_>, container: &File) -> Result<Mac> {
     if plan.has(false) {
         await_gateway(&mut socket, plan.host_name)?;
     }
-    if plan.is_sent_to {
+    if plan.is_routed {
         add_host_routes(&mut socket, plan, host.index)?;
     }
     Ok(mac)

@@ -10,17 +10,17 @@
 //! the block and their handles once; on a datastore that cannot write several objects at once, handles go first, so that
 //! no address is ever held without one.
 
+mod affine_blocks;
 mod affinities;
 mod assign;
 mod assign_one;
 mod claim;
+mod claim_permit;
 mod commit;
 mod copies;
 mod ensure;
 mod jobs;
-mod join;
 mod lookup;
-mod own;
 mod owners;
 mod release;
 mod remove_host;

@@ -1,6 +1,6 @@
 //! What is wrong with the addresses of a cluster, and who holds each of them.
 //!
-//! [`Ipam::load`](crate::Ipam::load) reads the objects, the caller says who lives in the cluster ([`Inhabitants`]), and
+//! [`Ipam::load`](crate::Ipam::load) reads the objects, the caller says who lives in the cluster ([`InUse`]), and
 //! [`check`] compares the two. Pure.
 
 mod findings;
@@ -37,7 +37,7 @@ pub struct Loaded {
 
 /// Who lives in the cluster. A list that is not known is none: then nothing of that sort counts as leaked.
 #[derive(Debug, Clone, Default)]
-pub struct Inhabitants {
+pub struct InUse {
     /// Workloads, such as pods.
     pub workloads: Option<Vec<Workload>>,
     /// Nodes, with the addresses of their tunnels.

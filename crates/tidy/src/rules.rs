@@ -1,6 +1,7 @@
 //! The rules.
 
 mod code_map;
+mod docs;
 mod headers;
 mod layers;
 mod logs;
@@ -14,12 +15,13 @@ use crate::tree::{Tree, Violation};
 type Rule = fn(&Tree) -> Vec<Violation>;
 
 /// All rules, by name.
-pub(crate) const RULES: [(&str, Rule); 7] = [
+pub(crate) const RULES: [(&str, Rule); 8] = [
     ("layers", layers::check),
     ("purity", purity::check),
     ("code map", code_map::check),
     ("file size", sizes::check),
     ("module header", headers::check),
+    ("doc comment", docs::check),
     ("log line", logs::check),
     ("variable", variables::check),
 ];

@@ -14,7 +14,7 @@ use tortie_engine::input::{
     WorkloadEndpoint, WorkloadEndpointKey,
 };
 
-use crate::made_up::MadeUp;
+use crate::placeholders::Placeholders;
 use crate::services::{Candidate, Service, ServiceNotes};
 use crate::suggest::Names;
 
@@ -188,12 +188,12 @@ impl Notes {
     }
 
     /// Makes the directory; hosts without an address get made-up ones, if there are any.
-    pub(crate) fn close(mut self, mut made_up: Option<&mut MadeUp>) -> Directory {
+    pub(crate) fn close(mut self, mut placeholders: Option<&mut Placeholders>) -> Directory {
         let nodes: HashSet<String> = self
             .workloads
             .keys()
             .map(|key| key.node.clone())
-            .filter(|node| !self.hosts.contains_key(node) && !MadeUp::is_node(node))
+            .filter(|node| !self.hosts.contains_key(node) && !Placeholders::is_node(node))
             .collect();
         for node in &nodes {
             self.host(node);
@@ -236,10 +236,10 @@ impl Notes {
                     }
                 }
             }
-            if let Some(made_up) = made_up.as_deref_mut()
+            if let Some(placeholders) = placeholders.as_deref_mut()
                 && host.addresses.is_empty()
             {
-                host.addresses.extend(made_up.addresses());
+                host.addresses.extend(placeholders.addresses());
             }
             for address in &host.addresses {
                 own(*address, Owner::Host(host.name.clone()));

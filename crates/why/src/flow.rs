@@ -10,7 +10,7 @@ use tortie_engine::input::Icmp;
 use tortie_engine::message::AUTHENTICATION_HEADER;
 use tortie_engine::verdict::Flow;
 
-use crate::near::{did_you_mean, nearest};
+use crate::spelling::{did_you_mean, nearest};
 
 /// A question about a connection, as it was asked.
 #[derive(Debug, Default)]

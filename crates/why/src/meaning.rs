@@ -11,10 +11,10 @@ use tortie_engine::verdict::{Flow, Translated};
 use crate::connection::{Behind, Connection};
 use crate::directory::{Directory, Host};
 use crate::flow::{Port, Question};
-use crate::near::{did_you_mean, nearest};
 use crate::party::{Party, Who};
 use crate::route::{self, Way};
 use crate::services::{Service, ServiceEndpoint, ServicePort};
+use crate::spelling::{did_you_mean, nearest};
 
 /// What services start with.
 const SERVICE: &str = "svc/";

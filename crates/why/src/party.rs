@@ -9,7 +9,7 @@ use tortie_engine::input::EndpointPort;
 use tortie_engine::verdict::{End, EndpointKey};
 
 use crate::directory::{Directory, Host, HostInterface, Owner, Workload};
-use crate::near::{all_of, any_of, did_you_mean, nearest};
+use crate::spelling::{all_of, any_of, did_you_mean, nearest};
 
 /// What hosts start with.
 const HOST: &str = "host/";

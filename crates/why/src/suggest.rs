@@ -6,7 +6,7 @@ use anyhow::{Error, anyhow};
 use tortie_engine::input::PolicyId;
 
 use crate::directory::Directory;
-use crate::near::{closest, did_you_mean, nearest};
+use crate::spelling::{closest, did_you_mean, nearest};
 
 /// How many namesakes in other namespaces an error lists.
 const NAMESAKES: usize = 3;

@@ -17,8 +17,8 @@ use tortie_engine::{Config, Engine, Message, Scope};
 
 use crate::directory::{Directory, Notes};
 use crate::kernels::Kernels;
-use crate::made_up::MadeUp;
 use crate::object::{HostPod, Object, PodObject, bare_namespace, bare_service_account};
+use crate::placeholders::Placeholders;
 use crate::sources::{Source, Sources};
 
 /// How many of the namespaces and service accounts that were filled in a note names.
@@ -49,7 +49,7 @@ pub(crate) struct Builder<L = Asked> {
     pods: HashMap<String, WorkloadEndpointKey>,
     profiles: HashSet<String>,
     used_profiles: HashSet<String>,
-    made_up: MadeUp,
+    placeholders: Placeholders,
     sources: Sources,
     /// The object that is being read.
     current: Option<Source>,
@@ -110,7 +110,7 @@ impl Builder {
         let Self {
             listener,
             notes,
-            mut made_up,
+            mut placeholders,
             sources: policy_sources,
             ..
         } = self;
@@ -136,7 +136,7 @@ impl Builder {
                 .finish()
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        let directory = notes.close(with_made_up.then_some(&mut made_up));
+        let directory = notes.close(with_made_up.then_some(&mut placeholders));
         Ok(World {
             engine,
             directory,
@@ -177,7 +177,7 @@ impl<L: Listener> Builder<L> {
             pods: HashMap::new(),
             profiles: HashSet::new(),
             used_profiles: HashSet::new(),
-            made_up: MadeUp::default(),
+            placeholders: Placeholders::default(),
             sources: Sources::default(),
             current: None,
             unrelated: BTreeMap::new(),
@@ -284,7 +284,7 @@ impl<L: Listener> Builder<L> {
         }
         let name = format!("{}/{}", endpoint.metadata.namespace, endpoint.spec.pod);
         if endpoint.spec.ip_networks.is_empty() && !is_finished {
-            let [v4, v6] = self.made_up.addresses();
+            let [v4, v6] = self.placeholders.addresses();
             endpoint.spec.ip_networks = vec![format!("{v4}/32"), format!("{v6}/128")];
         }
         let converted = self.converter.set(&Resource::from(endpoint));
@@ -380,8 +380,8 @@ impl<L: Listener> Builder<L> {
                 shown.join(", ")
             ));
         }
-        if self.made_up.count() > 0 {
-            let count = self.made_up.count();
+        if self.placeholders.count() > 0 {
+            let count = self.placeholders.count();
             lines.push(format!("{count} pods have made-up addresses"));
         }
         lines

@@ -6,7 +6,7 @@ use tortie_testkit::KubeApiServer;
 use tortie_testkit::net::Node;
 
 use crate::process::AgentProcess;
-use crate::{fill, print_memory, print_ready};
+use crate::{large_cluster, print_memory, print_ready};
 
 const NODES: usize = 500;
 const PODS: usize = 50_000;
@@ -17,8 +17,8 @@ pub(crate) fn start(dataplane: &'static str) {
     let measure = || {
         let server = KubeApiServer::start().unwrap();
         prepare(&server);
-        let objects = fill::kubernetes(NODES, PODS, POLICIES);
-        fill::put(server.etcd().endpoint(), &objects);
+        let objects = large_cluster::kubernetes(NODES, PODS, POLICIES);
+        large_cluster::put(server.etcd().endpoint(), &objects);
         let kubeconfig = server.kubeconfig().to_str().unwrap();
         let datastore = [
             ("DATASTORE_TYPE", "kubernetes"),

@@ -10,9 +10,9 @@
     reason = "a benchmark that cannot go on has nothing better to do than to say where"
 )]
 
-#[path = "../support/large_cluster.rs"]
-mod fill;
 mod kubernetes;
+#[path = "../support/large_cluster.rs"]
+mod large_cluster;
 mod process;
 mod traffic;
 mod world;

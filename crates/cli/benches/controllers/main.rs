@@ -10,8 +10,9 @@
     reason = "a benchmark that cannot go on has nothing better to do than to say where"
 )]
 
+mod calico;
 #[path = "../support/large_cluster.rs"]
-mod fill;
+mod large_cluster;
 mod process;
 mod world;
 
@@ -99,7 +100,8 @@ fn numbers(arguments: &[String]) -> Vec<usize> {
 
 /// From the API server's answer to the write in the datastore.
 async fn latency(world: &World) {
-    let api: Api<NetworkPolicy> = Api::namespaced(world.cluster().await, &fill::namespace(0));
+    let api: Api<NetworkPolicy> =
+        Api::namespaced(world.cluster().await, &large_cluster::namespace(0));
     let store = world.store().await;
     let query = Query::all(Kind::NetworkPolicy);
     let revision = store.list(&query).await.unwrap().revision;
@@ -107,7 +109,7 @@ async fn latency(world: &World) {
     let (mut made, mut removed) = (Vec::new(), Vec::new());
     for number in 0..CHANGES {
         let name = format!("change-{number}");
-        let policy = serde_json::from_value(fill::policy(0, &name)).unwrap();
+        let policy = serde_json::from_value(large_cluster::policy(0, &name)).unwrap();
         api.create(&PostParams::default(), &policy).await.unwrap();
         let start = Instant::now();
         await_change(&mut watch, &name, true).await;
@@ -151,12 +153,16 @@ async fn soak(world: &World, controllers: &Controllers, changes: usize) {
     let work = futures::stream::iter(0..changes).map(|number| {
         let pod = number % world.pods;
         let round = (number / world.pods).to_string();
-        let api: Api<Pod> = Api::namespaced(cluster.clone(), &fill::namespace(pod));
+        let api: Api<Pod> = Api::namespaced(cluster.clone(), &large_cluster::namespace(pod));
         async move {
             let patch = Patch::Merge(json!({"metadata": {"labels": {"round": round}}}));
-            api.patch(&fill::pod_name(pod), &PatchParams::default(), &patch)
-                .await
-                .unwrap();
+            api.patch(
+                &large_cluster::pod_name(pod),
+                &PatchParams::default(),
+                &patch,
+            )
+            .await
+            .unwrap();
             number
         }
     });

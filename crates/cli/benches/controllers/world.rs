@@ -10,7 +10,7 @@ use tortie_store::etcd::{EtcdConfig, EtcdStore};
 use tortie_store::{Kind, Query, Resource, Store as _};
 use tortie_testkit::{Etcd, KubeApiServer};
 
-use crate::fill;
+use crate::{calico, large_cluster};
 
 const SETTINGS: &str =
     "/calico/resources/v3/projectcalico.org/kubecontrollersconfigurations/default";
@@ -34,11 +34,11 @@ impl World {
             policies,
             folder: tempfile::tempdir().unwrap(),
         };
-        fill::put(
+        large_cluster::put(
             world.api.etcd().endpoint(),
-            &fill::kubernetes(nodes, pods, policies),
+            &large_cluster::kubernetes(nodes, pods, policies),
         );
-        let mut calico = fill::calico(nodes, pods);
+        let mut calico = calico::objects(nodes, pods);
         // All that is on without any settings, but for the port of the metrics, which may be taken.
         let period = serde_json::json!({"reconcilerPeriod": "5m"});
         let settings = serde_json::json!({
@@ -53,7 +53,7 @@ impl World {
             }},
         });
         calico.push((SETTINGS.to_owned(), settings));
-        fill::put(world.etcd.endpoint(), &calico);
+        large_cluster::put(world.etcd.endpoint(), &calico);
         world
     }
 
@@ -95,8 +95,8 @@ impl World {
             answer["count"].as_u64().unwrap_or_default()
         };
         while count("networkpolicies/") < self.policies as u64
-            || count("profiles/kns.ns-") < fill::NAMESPACES as u64
-            || count("profiles/ksa.ns-") < fill::NAMESPACES as u64
+            || count("profiles/kns.ns-") < large_cluster::NAMESPACES as u64
+            || count("profiles/ksa.ns-") < large_cluster::NAMESPACES as u64
         {
             sleep(Duration::from_millis(20)).await;
         }
@@ -117,12 +117,12 @@ impl World {
     /// Waits until the endpoint of a pod has the label of this round.
     pub(crate) async fn await_round(&self, pod: usize, round: &str) {
         let store = self.store().await;
-        let query = Query::in_namespace(Kind::WorkloadEndpoint, fill::namespace(pod));
+        let query = Query::in_namespace(Kind::WorkloadEndpoint, large_cluster::namespace(pod));
         loop {
             let endpoints = store.list(&query).await.unwrap().items;
             let is_it = |endpoint: &Resource| match endpoint {
                 Resource::WorkloadEndpoint(endpoint) => {
-                    endpoint.spec.pod == fill::pod_name(pod)
+                    endpoint.spec.pod == large_cluster::pod_name(pod)
                         && endpoint
                             .metadata
                             .labels

@@ -1,4 +1,4 @@
-//! The objects of a large cluster, written straight into both etcds: the API server takes JSON there as well, and going
+//! The objects of a large cluster, written straight into the etcd of an API server: it takes JSON there as well, and going
 //! through it would take longer than all that is measured.
 
 use std::fmt::Write as _;
@@ -13,8 +13,7 @@ const BATCH: usize = 120;
 /// How many namespaces there are.
 pub(crate) const NAMESPACES: usize = 100;
 
-const CALICO: &str = "/calico/resources/v3/projectcalico.org";
-const BORN: &str = "2026-01-01T00:00:00Z";
+pub(crate) const BORN: &str = "2026-01-01T00:00:00Z";
 
 /// The namespace of a pod or policy.
 pub(crate) fn namespace(number: usize) -> String {
@@ -25,7 +24,7 @@ pub(crate) fn pod_name(number: usize) -> String {
     format!("pod-{number}-5d4f8c7b9-abcde")
 }
 
-fn node_name(number: usize) -> String {
+pub(crate) fn node_name(number: usize) -> String {
     format!("node-{number}")
 }
 
@@ -63,54 +62,7 @@ pub(crate) fn kubernetes(nodes: usize, pods: usize, policies: usize) -> Vec<(Str
     all
 }
 
-/// Keys and values of Calico's etcd: what nodes and the CNI plugin have written.
-pub(crate) fn calico(nodes: usize, pods: usize) -> Vec<(String, Value)> {
-    let mut all = Vec::new();
-    for number in 0..nodes {
-        let name = node_name(number);
-        let spec = json!({
-            "bgp": {"ipv4Address": format!("{}/16", node_address(number))},
-            "orchRefs": [{"nodeName": name, "orchestrator": "k8s"}],
-        });
-        let node = object("projectcalico.org/v3", "Node", None, &name, &spec);
-        all.push((format!("{CALICO}/nodes/{name}"), node));
-        all.push(block(number, nodes, pods));
-    }
-    for number in 0..pods {
-        let (namespace, pod) = (namespace(number), pod_name(number));
-        let node = node_name(number % nodes.max(1));
-        let name = format!(
-            "{}-k8s-{}-eth0",
-            node.replace('-', "--"),
-            pod.replace('-', "--")
-        );
-        let spec = json!({
-            "node": node, "orchestrator": "k8s", "pod": pod, "endpoint": "eth0", "containerID": uid(&pod),
-            "serviceAccountName": "default", "interfaceName": format!("cali{number:011}"),
-            "ipNetworks": [format!("{}/32", pod_address(number, nodes))],
-            "profiles": [format!("kns.{namespace}"), format!("ksa.{namespace}.default")],
-        });
-        let mut endpoint = object(
-            "projectcalico.org/v3",
-            "WorkloadEndpoint",
-            Some(&namespace),
-            &name,
-            &spec,
-        );
-        let mut labels = pod_labels(number);
-        labels["projectcalico.org/namespace"] = namespace.as_str().into();
-        labels["projectcalico.org/orchestrator"] = "k8s".into();
-        labels["projectcalico.org/serviceaccount"] = "default".into();
-        endpoint["metadata"]["labels"] = labels;
-        all.push((
-            format!("{CALICO}/workloadendpoints/{namespace}/{name}"),
-            endpoint,
-        ));
-    }
-    all
-}
-
-fn pod_labels(number: usize) -> Value {
+pub(crate) fn pod_labels(number: usize) -> Value {
     json!({
         "app": format!("app-{}", number % 500), "pod-template-hash": "5d4f8c7b9",
         "app.kubernetes.io/part-of": format!("suite-{}", number % 50), "tier": "backend",
@@ -157,51 +109,28 @@ pub(crate) fn policy(number: usize, name: &str) -> Value {
     )
 }
 
-/// A node's block with the addresses of its pods.
-fn block(node: usize, nodes: usize, pods: usize) -> (String, Value) {
-    let [first, second, third, fourth] = base_of(node);
-    let mut allocations = vec![Value::Null; 64];
-    let (mut attributes, mut unallocated) = (Vec::new(), Vec::new());
-    for (index, allocation) in allocations.iter_mut().enumerate() {
-        let number = node + index * nodes;
-        if number >= pods {
-            unallocated.push(index);
-            continue;
-        }
-        *allocation = attributes.len().into();
-        let pod = pod_name(number);
-        attributes.push(json!({
-            "handle_id": format!("k8s-pod-network.{}", uid(&pod)),
-            "secondary": {"namespace": namespace(number), "node": node_name(node), "pod": pod, "timestamp": BORN},
-        }));
-    }
-    let cidr = format!("{first}.{second}.{third}.{fourth}");
-    let value = json!({
-        "cidr": format!("{cidr}/26"), "affinity": format!("host:{}", node_name(node)), "allocations": allocations,
-        "unallocated": unallocated, "attributes": attributes, "deleted": false, "sequenceNumber": 1,
-    });
-    (
-        format!("/calico/ipam/v2/assignment/ipv4/block/{cidr}-26"),
-        value,
-    )
-}
-
-fn base_of(node: usize) -> [usize; 4] {
+pub(crate) fn base_of(node: usize) -> [usize; 4] {
     let base = node * 64;
     [10, 64 + base / 65536, base / 256 % 256, base % 256]
 }
 
-fn pod_address(number: usize, nodes: usize) -> String {
+pub(crate) fn pod_address(number: usize, nodes: usize) -> String {
     let nodes = nodes.max(1);
     let [first, second, third, fourth] = base_of(number % nodes);
     format!("{first}.{second}.{third}.{}", fourth + number / nodes % 64)
 }
 
-fn node_address(number: usize) -> String {
+pub(crate) fn node_address(number: usize) -> String {
     format!("172.16.{}.{}", number / 250, number % 250 + 1)
 }
 
-fn object(version: &str, kind: &str, namespace: Option<&str>, name: &str, spec: &Value) -> Value {
+pub(crate) fn object(
+    version: &str,
+    kind: &str,
+    namespace: Option<&str>,
+    name: &str,
+    spec: &Value,
+) -> Value {
     let mut metadata =
         json!({"name": name, "uid": uid(&format!("{kind}{name}")), "creationTimestamp": BORN});
     if let Some(namespace) = namespace {
@@ -217,7 +146,7 @@ fn object_without_spec(version: &str, kind: &str, namespace: &str, name: &str) -
 }
 
 /// The same for the same seed.
-fn uid(seed: &str) -> String {
+pub(crate) fn uid(seed: &str) -> String {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
     seed.hash(&mut hasher);

@@ -2,7 +2,7 @@
 
 mod check;
 mod configure;
-mod inhabitants;
+mod in_use;
 mod release;
 mod report_file;
 mod show;

@@ -14,9 +14,9 @@ use tortie_error::Causes;
 use tortie_ipam::{AssignIp, AutoAssign, Ipam, ReleaseIp, Use, attribute};
 use tortie_store::{Kind, Query, Resource};
 
+use super::batch::{self, Job};
 use super::lock::{self, Lock};
 use super::machine::{leave, reuse};
-use super::turn::{self, Job};
 use super::{Held, Wanted};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -75,7 +75,7 @@ async fn assign_any(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>
         max_per_handle: Some(1),
         ..AutoAssign::on(&context.identity.node)
     };
-    turn::take(context, Job::Assign(Box::new(request))).await
+    batch::run(context, Job::Assign(Box::new(request))).await
 }
 
 async fn assign_these(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<IpNet>> {
@@ -167,7 +167,7 @@ pub(super) async fn release(context: &Context<'_>) -> Result<()> {
     }
     // Also of the pod of a machine: whether machines keep their addresses may have been decided anew since it started.
     let handles = vec![context.handle(), context.identity.old_handle()];
-    turn::take(context, Job::Release(handles)).await.map(drop)
+    batch::run(context, Job::Release(handles)).await.map(drop)
 }
 
 pub(super) async fn release_addresses(context: &Context<'_>, networks: &[String]) -> Result<()> {
@@ -190,7 +190,7 @@ pub(crate) async fn held(context: &Context<'_>) -> Result<Held> {
         None => Held {
             handle: own.clone(),
             addresses: Vec::new(),
-            is_sent_to: true,
+            is_routed: true,
         },
     };
     match within(Box::pin(ipam(context).ips_by_handle(&own))).await {

@@ -6,8 +6,8 @@ use ipnet::IpNet;
 use tortie_ipam::AddressOwners;
 
 use super::Held;
+use super::batch::release;
 use super::calico::{attributes, ipam, is_not_found, within};
-use super::turn::release;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::identity::Identity;
@@ -58,7 +58,7 @@ pub(super) async fn held(context: &Context<'_>, handle: String) -> Result<Held> 
     let held = change(context, &handle, |_| {}).await?;
     Ok(Held {
         handle,
-        is_sent_to: is_active(context, &held),
+        is_routed: is_active(context, &held),
         addresses: held.into_iter().map(|(address, _)| address).collect(),
     })
 }

@@ -26,7 +26,7 @@ pub(crate) struct Expected<'a> {
     /// The container's addresses.
     pub(crate) addresses: &'a [IpAddr],
     /// Whether the node sends to the container.
-    pub(crate) is_sent_to: bool,
+    pub(crate) is_routed: bool,
 }
 
 /// What is not as it should be, in words.
@@ -67,7 +67,7 @@ fn check_host(expected: &Expected<'_>) -> Result<Vec<String>> {
     if !link.is_up {
         problems.push(format!("`{name}` on the node is down"));
     }
-    let sent_to = expected.addresses.iter().filter(|_| expected.is_sent_to);
+    let sent_to = expected.addresses.iter().filter(|_| expected.is_routed);
     for address in sent_to {
         let leads_there = |route: &Route| {
             route.destination == IpNet::from(*address) && route.device == Some(link.index)

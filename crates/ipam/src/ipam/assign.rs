@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use super::affine_blocks::affine_blocks;
 use super::affinities::Affine;
 use super::claim::{Probes, Usable};
-use super::jobs::{Claim, Done, Job, Wish};
-use super::join::Turn;
-use super::own::own_blocks;
+use super::claim_permit::ClaimPermit;
+use super::jobs::{Claim, Job, Operation, Outcome};
 use super::search::Search;
 use super::slots::Slot;
 use super::world::{Labels, World};
@@ -90,10 +90,13 @@ impl Ipam {
         let mut affine = affine;
         let mut joined = None;
         loop {
-            let own = own_blocks(&affine, search.version, &usable);
+            let own = affine_blocks(&affine, search.version, &usable);
             let slots = self.slots(&own);
             self.prefetch(&slots).await;
-            if let Step::StartOver = self.use_own(search, slots, &affine, &world, false).await? {
+            if let Step::StartOver = self
+                .use_affine(search, slots, &affine, &world, false)
+                .await?
+            {
                 return Ok(Step::StartOver);
             }
             if search.is_done() {
@@ -103,9 +106,9 @@ impl Ipam {
             let will_do = |net: IpNet| {
                 joined != Some(net) && usable.iter().any(|pool| pool.net.contains(&net.addr()))
             };
-            let _claiming = match host.turn(will_do).await {
-                Turn::Claims(claiming) => claiming,
-                Turn::Joins(net) => {
+            let _claiming = match host.wait_for_claim(will_do).await {
+                ClaimPermit::Granted(claiming) => claiming,
+                ClaimPermit::ClaimedByOther(net) => {
                     joined = Some(net);
                     if let Step::StartOver = self.join(search, net, &world).await? {
                         return Ok(Step::StartOver);
@@ -125,14 +128,17 @@ impl Ipam {
                 self.first_probes(&owner, &usable, &world, &own),
             )?;
             affine = fresh;
-            let own = own_blocks(&affine, search.version, &usable);
+            let own = affine_blocks(&affine, search.version, &usable);
             let slots = self.slots(&own);
-            if let Step::StartOver = self.use_own(search, slots, &affine, &world, true).await? {
+            if let Step::StartOver = self
+                .use_affine(search, slots, &affine, &world, true)
+                .await?
+            {
                 return Ok(Step::StartOver);
             }
             let count = u32::try_from(own.len()).unwrap_or(u32::MAX);
             if let Step::StartOver = self
-                .use_new(search, &usable, &world, count, &mut probes)
+                .use_new_block(search, &usable, &world, count, &mut probes)
                 .await?
             {
                 return Ok(Step::StartOver);
@@ -146,7 +152,7 @@ impl Ipam {
     }
 
     /// Addresses from blocks that the owner has.
-    async fn use_own(
+    async fn use_affine(
         &self,
         search: &mut Search<'_>,
         own: Vec<Arc<Slot>>,
@@ -169,7 +175,7 @@ impl Ipam {
             {
                 continue;
             }
-            if let Step::StartOver = self.use_own_block(search, net, world, false).await? {
+            if let Step::StartOver = self.use_affine_block(search, net, world, false).await? {
                 return Ok(Step::StartOver);
             }
         }
@@ -178,7 +184,7 @@ impl Ipam {
 
     /// Addresses from one block that should be the owner's. If it is not, or not there, the claim is put right. One that
     /// is probably not there can be claimed in the same write.
-    async fn use_own_block(
+    async fn use_affine_block(
         &self,
         search: &mut Search<'_>,
         net: IpNet,
@@ -214,7 +220,7 @@ impl Ipam {
     }
 
     /// Addresses from blocks that the owner claims now, as many as it may have.
-    async fn use_new(
+    async fn use_new_block(
         &self,
         search: &mut Search<'_>,
         pools: &[&Pool],
@@ -251,7 +257,9 @@ impl Ipam {
             };
             let _coming = host.announce(net);
             if can_claim || self.claim(&search.owner, net, search.reserved).await? {
-                if let Step::StartOver = self.use_own_block(search, net, world, can_claim).await? {
+                if let Step::StartOver =
+                    self.use_affine_block(search, net, world, can_claim).await?
+                {
                     return Ok(Step::StartOver);
                 }
                 let affine = self.known_affine(&search.owner).await?;
@@ -311,24 +319,24 @@ impl Ipam {
         let max_per_handle = search.request.max_per_handle;
         let mut current = 0;
         for _ in 0..MAX_TRIES {
-            let wish = Wish::Assign {
+            let operation = Operation::Assign {
                 count: search.missing(),
                 holder: search.holder.clone(),
                 owner: owner.clone(),
                 max_per_handle,
             };
             let job = Job {
-                wish,
+                operation,
                 world: Arc::clone(world),
                 since: search.since,
                 claim: claim.take(),
             };
             match self.submit(net, job).await? {
-                Done::Assigned(addresses) => {
+                Outcome::Assigned(addresses) => {
                     search.found.extend(addresses);
                     return Ok(Some(Step::Next));
                 }
-                Done::MaxReached(count) => {
+                Outcome::MaxReached(count) => {
                     current = count;
                     let held = self.held_by(search).await?;
                     if held.len() >= search.wanted as usize {
@@ -337,8 +345,10 @@ impl Ipam {
                         return Ok(Some(Step::Next));
                     }
                 }
-                Done::Missing => return Ok(None),
-                Done::WorldChanged | Done::Released { .. } => return Ok(Some(Step::StartOver)),
+                Outcome::Missing => return Ok(None),
+                Outcome::WorldChanged | Outcome::Released { .. } => {
+                    return Ok(Some(Step::StartOver));
+                }
             }
         }
         Err(Error::MaxPerHandle {

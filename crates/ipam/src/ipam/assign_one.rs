@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 
-use super::jobs::{Done, Job, Wish};
+use super::jobs::{Job, Operation, Outcome};
 use super::world::World;
 use super::{Ipam, MAX_TRIES};
 use crate::error::{Error, Result};
@@ -24,7 +24,7 @@ impl Ipam {
                 }
                 Err(error) => return Err(error),
             };
-            let wish = Wish::AssignOne {
+            let operation = Operation::AssignOne {
                 address: request.address,
                 holder: Holder {
                     handle: request.handle.clone(),
@@ -38,7 +38,7 @@ impl Ipam {
                 .submit(
                     net,
                     Job {
-                        wish,
+                        operation,
                         world,
                         since,
                         claim: None,
@@ -46,16 +46,16 @@ impl Ipam {
                 )
                 .await?
             {
-                Done::Missing => {
+                Outcome::Missing => {
                     self.claim(&owner, net, request.reserved.as_ref()).await?;
                 }
-                Done::MaxReached(_) => {
+                Outcome::MaxReached(_) => {
                     if let Some(outcome) = self.has_already(request).await? {
                         return outcome;
                     }
                 }
-                Done::WorldChanged => {}
-                Done::Assigned(_) | Done::Released { .. } => return Ok(()),
+                Outcome::WorldChanged => {}
+                Outcome::Assigned(_) | Outcome::Released { .. } => return Ok(()),
             }
         }
         Err(Error::TooMuchContention)

@@ -10,7 +10,7 @@ use tortie_store::{Error as StoreError, Key, Kind, Resource, Write};
 
 use super::affinities::new_affinity;
 use super::copies::{BlockCopy, BlockObject, retell};
-use super::jobs::{Claim, Done, Plan, Wish};
+use super::jobs::{Claim, Operation, Outcome, Plan};
 use super::slots::Queued;
 use super::world::Guard;
 use super::{Ipam, MAX_TRIES, is_lost_race, locked};
@@ -73,7 +73,7 @@ impl Ipam {
                 Ok(Some(found)) => found,
                 Ok(None) => {
                     for queued in batch {
-                        queued.answer(Ok(Done::Missing));
+                        queued.answer(Ok(Outcome::Missing));
                     }
                     return Ok(Vec::new());
                 }
@@ -148,7 +148,7 @@ impl Ipam {
                 let (assigns, others) = batch.into_iter().partition(Queued::is_assign);
                 let assigns: Vec<Queued> = assigns;
                 for queued in assigns {
-                    queued.answer(Ok(Done::WorldChanged));
+                    queued.answer(Ok(Outcome::WorldChanged));
                 }
                 others
             }
@@ -181,7 +181,7 @@ impl Ipam {
         guards: Vec<Guard>,
         claim: Option<Claim>,
         outdated: &BTreeSet<String>,
-    ) -> (Result<Written>, Vec<Result<Done>>) {
+    ) -> (Result<Written>, Vec<Result<Outcome>>) {
         let outcomes = std::mem::take(&mut plan.outcomes);
         let missing = self.unknown_handles(&plan, known, outdated);
         match self.load_handles(missing, outdated).await {
@@ -300,17 +300,20 @@ impl Ipam {
 }
 
 impl Queued {
-    fn answer(self, result: Result<Done>) {
+    fn answer(self, result: Result<Outcome>) {
         // Whoever asked may have gone; what was done stands.
         let _ = self.reply.send(result);
     }
 
     fn is_assign(&self) -> bool {
-        matches!(self.job.wish, Wish::Assign { .. } | Wish::AssignOne { .. })
+        matches!(
+            self.job.operation,
+            Operation::Assign { .. } | Operation::AssignOne { .. }
+        )
     }
 }
 
-fn answer(batch: Vec<Queued>, outcomes: Vec<Result<Done>>) {
+fn answer(batch: Vec<Queued>, outcomes: Vec<Result<Outcome>>) {
     for (queued, outcome) in batch.into_iter().zip(outcomes) {
         queued.answer(outcome);
     }
@@ -336,7 +339,7 @@ fn answer_excess(batch: Vec<Queued>, handles: &BTreeMap<String, u32>) -> Vec<Que
     for queued in batch {
         let excess = queued.job.needs_handle().and_then(|id| handles.get(id));
         match excess.copied() {
-            Some(current) if queued.is_assign() => queued.answer(Ok(Done::MaxReached(current))),
+            Some(current) if queued.is_assign() => queued.answer(Ok(Outcome::MaxReached(current))),
             _ => left.push(queued),
         }
     }
@@ -352,7 +355,7 @@ fn agree_on_guards(net: IpNet, batch: Vec<Queued>) -> (Vec<Queued>, Vec<Guard>) 
         let disagrees =
             |(key, revision): &Guard| agreed.get(key).is_some_and(|known| known != revision);
         if guards.iter().any(disagrees) {
-            queued.answer(Ok(Done::WorldChanged));
+            queued.answer(Ok(Outcome::WorldChanged));
             continue;
         }
         agreed.extend(guards);

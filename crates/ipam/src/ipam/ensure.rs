@@ -2,8 +2,8 @@
 
 use ipnet::IpNet;
 
+use super::affine_blocks::affine_blocks;
 use super::claim::{Probes, Usable};
-use super::own::own_blocks;
 use super::search::Search;
 use super::{Ipam, MAX_TRIES};
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ impl Ipam {
         let selected = pools::select(&world.pools, &search.pool_request(&labels)?)?;
         self.give_up_unselected(owner, &affine, &world, &selected.selecting, &labels)
             .await?;
-        for net in own_blocks(&affine, version, &selected.usable) {
+        for net in affine_blocks(&affine, version, &selected.usable) {
             if !world.reservations.covers(net) && self.claim(owner, net, reserved).await? {
                 return Ok(net);
             }

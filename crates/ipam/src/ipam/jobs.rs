@@ -18,7 +18,7 @@ use crate::{handle, nets};
 /// Something wanted of a block.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
-    pub(super) wish: Wish,
+    pub(super) operation: Operation,
     /// What the caller decided by.
     pub(super) world: Arc<World>,
     /// When the call began: an answer that no write confirms must rest on what was read later.
@@ -35,7 +35,7 @@ pub(super) struct Claim {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Wish {
+pub(super) enum Operation {
     /// Addresses, whichever are free.
     Assign {
         count: u32,
@@ -59,7 +59,7 @@ pub(super) enum Wish {
 
 /// What came of it.
 #[derive(Debug, Clone)]
-pub(super) enum Done {
+pub(super) enum Outcome {
     Assigned(Vec<IpNet>),
     /// The handle may not have more; it has so many.
     MaxReached(u32),
@@ -78,7 +78,7 @@ pub(super) enum Done {
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) block: Block,
-    pub(super) outcomes: Vec<Result<Done>>,
+    pub(super) outcomes: Vec<Result<Outcome>>,
     /// Whether the block has to be written.
     pub(super) is_changed: bool,
     /// Whether what is written differs from what was read, even if no job changed anything.
@@ -96,27 +96,27 @@ pub(super) struct Plan {
 impl Job {
     /// The handle that has to be known beforehand.
     pub(super) fn needs_handle(&self) -> Option<&str> {
-        match &self.wish {
-            Wish::Assign {
+        match &self.operation {
+            Operation::Assign {
                 holder,
                 max_per_handle: Some(_),
                 ..
             }
-            | Wish::AssignOne {
+            | Operation::AssignOne {
                 holder,
                 max_per_handle: Some(_),
                 ..
             } => holder.handle.as_deref(),
-            Wish::ReleaseHandle(handle) => Some(handle),
+            Operation::ReleaseHandle(handle) => Some(handle),
             _ => None,
         }
     }
 
     /// What must be unchanged when it is written.
     pub(super) fn guards(&self, net: IpNet) -> Vec<Guard> {
-        match self.wish {
-            Wish::Assign { .. } | Wish::AssignOne { .. } => self.world.guards(net.addr()),
-            Wish::Release(_) | Wish::ReleaseHandle(_) => Vec::new(),
+        match self.operation {
+            Operation::Assign { .. } | Operation::AssignOne { .. } => self.world.guards(net.addr()),
+            Operation::Release(_) | Operation::ReleaseHandle(_) => Vec::new(),
         }
     }
 }
@@ -185,9 +185,9 @@ impl Plan {
         known: &BTreeMap<String, Option<IpamHandle>>,
         cooldown: i32,
         now: Timestamp,
-    ) -> Result<Done> {
-        match &job.wish {
-            Wish::Assign {
+    ) -> Result<Outcome> {
+        match &job.operation {
+            Operation::Assign {
                 count,
                 holder,
                 owner,
@@ -197,18 +197,18 @@ impl Plan {
                     self.block.require_owner(owner)?;
                 }
                 if self.block.free(&job.world.reservations) == 0 {
-                    return Ok(Done::Assigned(Vec::new()));
+                    return Ok(Outcome::Assigned(Vec::new()));
                 }
                 if let Some(current) = self.excess(holder, *max_per_handle, *count, known) {
-                    return Ok(Done::MaxReached(current));
+                    return Ok(Outcome::MaxReached(current));
                 }
                 let addresses = self
                     .block
                     .assign_next(*count, holder, &job.world.reservations);
                 self.assigned(holder, addresses.len());
-                Ok(Done::Assigned(addresses))
+                Ok(Outcome::Assigned(addresses))
             }
-            Wish::AssignOne {
+            Operation::AssignOne {
                 address,
                 holder,
                 owner,
@@ -217,7 +217,7 @@ impl Plan {
                 if let Some(owner) = owner {
                     self.block.require_owner(owner)?;
                 }
-                let assigned = Done::Assigned(vec![nets::in_block(*address, self.block.net())]);
+                let assigned = Outcome::Assigned(vec![nets::in_block(*address, self.block.net())]);
                 let is_held_by_same = || {
                     let found = self.block.holder(*address).ok();
                     found.is_some_and(|found| found.handle == holder.handle)
@@ -229,20 +229,20 @@ impl Plan {
                     return Err(Error::AlreadyAssigned(*address));
                 }
                 if let Some(current) = self.excess(holder, *max_per_handle, 1, known) {
-                    return Ok(Done::MaxReached(current));
+                    return Ok(Outcome::MaxReached(current));
                 }
                 self.block.assign(*address, holder)?;
                 self.assigned(holder, 1);
                 Ok(assigned)
             }
-            Wish::Release(requests) => {
+            Operation::Release(requests) => {
                 let release = self.block.release(requests, cooldown, now)?;
                 if !release.released.is_empty() {
                     self.released(&release.by_handle);
                 }
                 Ok(self.done(release))
             }
-            Wish::ReleaseHandle(handle) => {
+            Operation::ReleaseHandle(handle) => {
                 let released = self.block.release_handle(handle, cooldown, now);
                 let key = self.block.net().to_string();
                 let is_mentioned = known
@@ -301,8 +301,8 @@ impl Plan {
         self.collected = None;
     }
 
-    fn done(&self, release: BlockRelease) -> Done {
+    fn done(&self, release: BlockRelease) -> Outcome {
         let emptied = self.block.owner().filter(|_| self.block.is_empty());
-        Done::Released { release, emptied }
+        Outcome::Released { release, emptied }
     }
 }

@@ -10,7 +10,7 @@ use tortie_error::Causes;
 
 use super::claim::AllBlocks;
 use super::commit::lost_race;
-use super::jobs::{Done, Job, Wish};
+use super::jobs::{Job, Operation, Outcome};
 use super::world::World;
 use super::{Ipam, MAX_TRIES, locked};
 use crate::block::{BlockRelease, sanitize};
@@ -42,13 +42,13 @@ impl Ipam {
         let mut failure = None;
         let mut missing = Vec::new();
         let jobs = by_block.into_iter().map(async |(net, requests)| {
-            let wish = Wish::Release(requests.clone());
+            let operation = Operation::Release(requests.clone());
             let world = Arc::clone(&world);
             let done = self
                 .submit(
                     net,
                     Job {
-                        wish,
+                        operation,
                         world,
                         since,
                         claim: None,
@@ -59,7 +59,7 @@ impl Ipam {
         });
         for (net, requests, done) in join_all(jobs).await {
             match done {
-                Ok(Done::Missing) => missing.extend(requests),
+                Ok(Outcome::Missing) => missing.extend(requests),
                 Ok(done) => {
                     outcome
                         .unallocated
@@ -116,13 +116,13 @@ impl Ipam {
             let mut is_certain = !nets.is_empty();
             for net in nets {
                 let job = Job {
-                    wish: Wish::ReleaseHandle(id.to_owned()),
+                    operation: Operation::ReleaseHandle(id.to_owned()),
                     world: Arc::clone(&world),
                     since,
                     claim: None,
                 };
                 match self.submit(net, job).await? {
-                    Done::Missing => {
+                    Outcome::Missing => {
                         is_certain = false;
                         self.forget_mention(id, net).await?;
                     }
@@ -174,8 +174,8 @@ impl Ipam {
     }
 
     /// Gives a block up that became empty, if its pool no longer selects its owner.
-    async fn after_release(&self, net: IpNet, world: &World, done: Done) -> BlockRelease {
-        let Done::Released { release, emptied } = done else {
+    async fn after_release(&self, net: IpNet, world: &World, done: Outcome) -> BlockRelease {
+        let Outcome::Released { release, emptied } = done else {
             return BlockRelease::default();
         };
         if let Some(owner) = emptied.filter(|owner| owner.kind == OwnerKind::Host)
@@ -211,7 +211,7 @@ impl Ipam {
             return Ok(false);
         };
         let job = Job {
-            wish: Wish::Release(vec![request.clone()]),
+            operation: Operation::Release(vec![request.clone()]),
             world: Arc::clone(world),
             since: self.tick(),
             claim: None,

@@ -13,7 +13,7 @@ use tortie_store::{Error as StoreError, Key, Precondition, Resource, Revision};
 
 use super::commit::{Written, lost_race};
 use super::copies::BlockObject;
-use super::jobs::{Plan, Wish};
+use super::jobs::{Operation, Plan};
 use super::slots::Queued;
 use super::{Ipam, MAX_TRIES, is_lost_race};
 use crate::error::{Error, Result};
@@ -180,18 +180,20 @@ impl Ipam {
 
 /// How many addresses a handle may have, according to the strictest of the jobs.
 fn max_of(batch: &[Queued], id: &str) -> Option<u32> {
-    let limits = batch.iter().filter_map(|queued| match &queued.job.wish {
-        Wish::Assign {
-            holder,
-            max_per_handle,
-            ..
-        }
-        | Wish::AssignOne {
-            holder,
-            max_per_handle,
-            ..
-        } if holder.handle.as_deref() == Some(id) => *max_per_handle,
-        _ => None,
-    });
+    let limits = batch
+        .iter()
+        .filter_map(|queued| match &queued.job.operation {
+            Operation::Assign {
+                holder,
+                max_per_handle,
+                ..
+            }
+            | Operation::AssignOne {
+                holder,
+                max_per_handle,
+                ..
+            } if holder.handle.as_deref() == Some(id) => *max_per_handle,
+            _ => None,
+        });
     limits.min()
 }

@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
 
 use super::copies::BlockCopy;
-use super::jobs::{Done, Job};
+use super::jobs::{Job, Outcome};
 use super::{Ipam, locked};
 use crate::error::{Error, Result};
 
@@ -30,7 +30,7 @@ pub(super) struct Slot {
 /// A job and who waits for it.
 pub(super) struct Queued {
     pub(super) job: Job,
-    pub(super) reply: oneshot::Sender<Result<Done>>,
+    pub(super) reply: oneshot::Sender<Result<Outcome>>,
 }
 
 impl Ipam {
@@ -44,7 +44,7 @@ impl Ipam {
     }
 
     /// Waits until a job is done, or does it together with all others that wait.
-    pub(super) async fn submit(&self, net: IpNet, job: Job) -> Result<Done> {
+    pub(super) async fn submit(&self, net: IpNet, job: Job) -> Result<Outcome> {
         let slot = self.slot(net);
         let (reply, mut answer) = oneshot::channel();
         locked(&slot.queue).push(Queued { job, reply });

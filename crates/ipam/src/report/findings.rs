@@ -8,19 +8,19 @@ use tortie_api::block_affinity::BlockAffinityState;
 use tortie_api::ipam_block::AllocationAttribute;
 use tortie_api::net::parse_cidr;
 
-use super::{Allocation, Inhabitants, Loaded, Problem, Report, State, Workload, machines};
+use super::{Allocation, InUse, Loaded, Problem, Report, State, Workload, machines};
 use crate::block::{Block, handle_of};
 use crate::pools::{self, Pool};
 use crate::request::{Owner, OwnerKind, attribute};
 
 /// Compares the objects with each other and with who lives in the cluster.
-pub fn check(loaded: &Loaded, inhabitants: &Inhabitants) -> Report {
+pub fn check(loaded: &Loaded, in_use: &InUse) -> Report {
     let pools: Vec<Pool> = loaded.pools.iter().filter_map(Pool::new).collect();
-    let users = users(inhabitants);
+    let users = users(in_use);
     let mut report = Report::default();
     for block in &loaded.blocks {
         for (address, held) in block.allocations() {
-            let allocation = allocation(block, address, held, inhabitants, &users);
+            let allocation = allocation(block, address, held, in_use, &users);
             if let State::Leaked(_) = allocation.state {
                 report.problems.push(Problem::Leaked(address));
             }
@@ -30,7 +30,7 @@ pub fn check(loaded: &Loaded, inhabitants: &Inhabitants) -> Report {
     check_users(&mut report, &users, &pools, &machines::moving(loaded));
     check_handles(&mut report, loaded);
     check_blocks(&mut report, loaded, &pools);
-    check_affinities(&mut report, loaded, inhabitants);
+    check_affinities(&mut report, loaded, in_use);
     for invalid in &loaded.invalid {
         report.problems.push(Problem::Unreadable {
             key: invalid.key.to_string(),
@@ -44,9 +44,9 @@ pub fn check(loaded: &Loaded, inhabitants: &Inhabitants) -> Report {
 type Users = BTreeMap<IpAddr, Vec<String>>;
 
 /// Who uses which address.
-fn users(inhabitants: &Inhabitants) -> Users {
+fn users(in_use: &InUse) -> Users {
     let mut users = Users::new();
-    for workload in inhabitants.workloads.iter().flatten() {
+    for workload in in_use.workloads.iter().flatten() {
         for address in &workload.addresses {
             users
                 .entry(*address)
@@ -54,7 +54,7 @@ fn users(inhabitants: &Inhabitants) -> Users {
                 .push(workload.to_string());
         }
     }
-    for (node, addresses) in inhabitants.nodes.iter().flatten() {
+    for (node, addresses) in in_use.nodes.iter().flatten() {
         for address in addresses {
             users
                 .entry(*address)
@@ -62,7 +62,7 @@ fn users(inhabitants: &Inhabitants) -> Users {
                 .push(format!("node {node}"));
         }
     }
-    for address in inhabitants.services.iter().flatten() {
+    for address in in_use.services.iter().flatten() {
         users
             .entry(*address)
             .or_default()
@@ -75,7 +75,7 @@ fn allocation(
     block: &Block,
     address: IpAddr,
     held: &AllocationAttribute,
-    inhabitants: &Inhabitants,
+    in_use: &InUse,
     users: &Users,
 ) -> Allocation {
     let attributes = held.active_owner_attrs.clone();
@@ -90,8 +90,7 @@ fn allocation(
     let state = match users.get(&address) {
         _ if is_cooling_down => State::Unknown,
         Some(users) => State::InUse(users.join(", ")),
-        None => machines::absence(held, inhabitants)
-            .unwrap_or_else(|| absence(&attributes, inhabitants)),
+        None => machines::absence(held, in_use).unwrap_or_else(|| absence(&attributes, in_use)),
     };
     Allocation {
         address,
@@ -107,14 +106,14 @@ fn allocation(
 }
 
 /// Why an address is held although nobody is known to use it.
-fn absence(attributes: &BTreeMap<String, String>, inhabitants: &Inhabitants) -> State {
+fn absence(attributes: &BTreeMap<String, String>, in_use: &InUse) -> State {
     let get = |name: &str| attributes.get(name).map(String::as_str);
     let node_is_gone = |node: &str| {
-        let nodes = inhabitants.nodes.as_ref();
+        let nodes = in_use.nodes.as_ref();
         nodes.is_some_and(|nodes| !nodes.contains_key(node))
     };
     if get(attribute::TYPE).is_some_and(|r#type| attribute::TUNNELS.contains(&r#type)) {
-        return match (get(attribute::NODE), &inhabitants.nodes) {
+        return match (get(attribute::NODE), &in_use.nodes) {
             (Some(node), Some(_)) if node_is_gone(node) => {
                 State::Leaked(format!("node {node} does not exist"))
             }
@@ -125,13 +124,13 @@ fn absence(attributes: &BTreeMap<String, String>, inhabitants: &Inhabitants) -> 
         };
     }
     if get(attribute::SERVICE).is_some() || get(attribute::TYPE) == Some("LoadBalancer") {
-        return match inhabitants.services {
+        return match in_use.services {
             Some(_) => State::Leaked("no service has it".to_owned()),
             None => State::Unknown,
         };
     }
     if let (Some(pod), Some(namespace)) = (get(attribute::POD), get(attribute::NAMESPACE)) {
-        let Some(workloads) = &inhabitants.workloads else {
+        let Some(workloads) = &in_use.workloads else {
             return State::Unknown;
         };
         let mut same = workloads
@@ -147,7 +146,7 @@ fn absence(attributes: &BTreeMap<String, String>, inhabitants: &Inhabitants) -> 
     match get(attribute::NODE) {
         Some(node) if node_is_gone(node) => State::Leaked(format!("node {node} does not exist")),
         // A container's that is no pod. What is kept back for other reasons says why.
-        Some(_) if inhabitants.workloads.is_some() && get(attribute::NOTE).is_none() => {
+        Some(_) if in_use.workloads.is_some() && get(attribute::NOTE).is_none() => {
             State::Leaked("no workload has it".to_owned())
         }
         _ => State::Unknown,
@@ -268,7 +267,7 @@ fn check_blocks(report: &mut Report, loaded: &Loaded, pools: &[Pool]) {
     }
 }
 
-fn check_affinities(report: &mut Report, loaded: &Loaded, inhabitants: &Inhabitants) {
+fn check_affinities(report: &mut Report, loaded: &Loaded, in_use: &InUse) {
     let owners: BTreeMap<IpNet, Option<Owner>> = loaded
         .blocks
         .iter()
@@ -290,7 +289,7 @@ fn check_affinities(report: &mut Report, loaded: &Loaded, inhabitants: &Inhabita
             }
             Some(_) => {}
         }
-        let nodes = inhabitants.nodes.as_ref();
+        let nodes = in_use.nodes.as_ref();
         let is_gone = nodes.is_some_and(|nodes| !nodes.contains_key(&owner.name));
         if owner.kind == OwnerKind::Host && is_gone {
             report.problems.push(Problem::OwnerGone(net, owner.clone()));

@@ -5,13 +5,13 @@ use std::net::IpAddr;
 
 use tortie_api::ipam_block::AllocationAttribute;
 
-use super::{Inhabitants, Loaded, State};
+use super::{InUse, Loaded, State};
 use crate::block::{Block, handle_of};
 use crate::ipam::{MACHINE_MARK, machine_handle};
 use crate::request::attribute;
 
 /// Whether the machine that has an address is there, although no workload uses it. None if it is not a machine's.
-pub(super) fn absence(held: &AllocationAttribute, inhabitants: &Inhabitants) -> Option<State> {
+pub(super) fn absence(held: &AllocationAttribute, in_use: &InUse) -> Option<State> {
     let owners = [&held.active_owner_attrs, &held.alternate_owner_attrs];
     let named = owners.iter().find_map(|facts| {
         Some((
@@ -25,7 +25,7 @@ pub(super) fn absence(held: &AllocationAttribute, inhabitants: &Inhabitants) -> 
     if named.is_none() && !is_bare {
         return None;
     }
-    let Some(machines) = &inhabitants.machines else {
+    let Some(machines) = &in_use.machines else {
         return Some(State::Unknown);
     };
     let mut machines = machines.iter();

@@ -25,7 +25,7 @@ fn holder(handle: &str, attributes: &[(&str, &str)]) -> Holder {
 }
 
 /// One block with the addresses of two pods, a tunnel and a service, and all that goes with it.
-fn world() -> (Loaded, Inhabitants) {
+fn world() -> (Loaded, InUse) {
     let owner = Owner::host("n1");
     let mut block = Block::new(net("10.0.0.0/29"), &owner, Timestamp::UNIX_EPOCH, None);
     let mut loaded = Loaded::default();
@@ -76,7 +76,7 @@ fn world() -> (Loaded, Inhabitants) {
         node: node.to_owned(),
         addresses: [address(at)].into(),
     };
-    let inhabitants = Inhabitants {
+    let in_use = InUse {
         workloads: Some(vec![
             workload("a", "n1", "10.0.0.0"),
             workload("b", "n2", "10.0.0.1"),
@@ -91,17 +91,14 @@ fn world() -> (Loaded, Inhabitants) {
         services: Some([address("10.0.0.3")].into()),
         machines: Some(BTreeSet::new()),
     };
-    (loaded, inhabitants)
+    (loaded, in_use)
 }
 
 #[track_caller]
-fn check_problems(
-    change: impl FnOnce(&mut Loaded, &mut Inhabitants),
-    expected: &[Problem],
-) -> Report {
-    let (mut loaded, mut inhabitants) = world();
-    change(&mut loaded, &mut inhabitants);
-    let report = check(&loaded, &inhabitants);
+fn check_problems(change: impl FnOnce(&mut Loaded, &mut InUse), expected: &[Problem]) -> Report {
+    let (mut loaded, mut in_use) = world();
+    change(&mut loaded, &mut in_use);
+    let report = check(&loaded, &in_use);
     assert_eq!(report.problems, expected);
     report
 }
@@ -158,7 +155,7 @@ fn an_address_without_its_user_is_leaked() {
         ],
     );
     // What is not known is not leaked.
-    check_problems(|_, who| *who = Inhabitants::default(), &[]);
+    check_problems(|_, who| *who = InUse::default(), &[]);
 }
 
 #[test]
@@ -288,7 +285,7 @@ fn of_machine(loaded: &mut Loaded, handle: &str, pods: [Option<&str>; 2]) {
 #[test]
 fn a_machine_keeps_its_address_while_it_is_there_and_its_pod_is_not() {
     let leaked = [Problem::Leaked(address("10.0.0.0"))];
-    let without_pod = |who: &mut Inhabitants| {
+    let without_pod = |who: &mut InUse| {
         who.workloads.as_mut().unwrap().remove(0);
     };
     let long = "m".repeat(140);
@@ -335,7 +332,7 @@ fn a_machine_keeps_its_address_while_it_is_there_and_its_pod_is_not() {
 
 #[test]
 fn a_machine_that_moves_has_its_address_twice() {
-    let twice = |loaded: &mut Loaded, who: &mut Inhabitants, pods| {
+    let twice = |loaded: &mut Loaded, who: &mut InUse, pods| {
         of_machine(loaded, "net.vmi.ns.vm", pods);
         let workloads = who.workloads.as_mut().unwrap();
         let mut target = workloads[0].clone();

@@ -16,7 +16,7 @@ use tortie_api::net::parse_ip;
 use tortie_api::{Path, Problems, Resource};
 
 use super::{DEFAULT_NAMESPACE, HostPod, Object, PodObject, unknown_fields};
-use crate::made_up::MadeUp;
+use crate::placeholders::Placeholders;
 
 /// The label that Kubernetes gives to every namespace.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
@@ -36,7 +36,7 @@ pub(crate) fn pod(value: &Value, problems: &mut Problems) -> Option<Object> {
         spec.service_account_name = Some(account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned()));
     }
     if is_empty(spec.node_name.as_ref()) {
-        spec.node_name = Some(MadeUp::node(&namespace, &name));
+        spec.node_name = Some(Placeholders::node(&namespace, &name));
     }
     let node = spec.node_name.clone().unwrap_or_default();
     let is_host_network = spec.host_network.unwrap_or_default();

@@ -19,8 +19,8 @@ pub(super) async fn run(args: &IpamCheck, addresses: &Addresses) -> Result<ExitC
     // Addresses first: what is given out meanwhile is then not missed among those in use, and what is released meanwhile
     // shows as in use without a holder at most for as long as this takes.
     let loaded = addresses.ipam.load().await?;
-    let inhabitants = addresses.inhabitants().await?;
-    let report = check(&loaded, &inhabitants);
+    let in_use = addresses.in_use().await?;
+    let report = check(&loaded, &in_use);
     let mut out = anstream::stdout();
     let count = |count: Option<usize>, what: &str| match count {
         Some(count) => format!("{count} {what}"),
@@ -32,10 +32,10 @@ pub(super) async fn run(args: &IpamCheck, addresses: &Addresses) -> Result<ExitC
         loaded.blocks.len(),
         report.allocations.len(),
         loaded.handles.len(),
-        count(inhabitants.workloads.as_ref().map(Vec::len), "workloads"),
-        count(inhabitants.nodes.as_ref().map(BTreeMap::len), "nodes"),
+        count(in_use.workloads.as_ref().map(Vec::len), "workloads"),
+        count(in_use.nodes.as_ref().map(BTreeMap::len), "nodes"),
         count(
-            inhabitants
+            in_use
                 .services
                 .as_ref()
                 .map(std::collections::BTreeSet::len),

@@ -30,7 +30,7 @@ pub(super) async fn run(args: &IpamRelease, addresses: &Addresses) -> Result<Exi
 
 async fn release_one(address: IpAddr, force: bool, addresses: &Addresses) -> Result<ExitCode> {
     let loaded = addresses.ipam.load().await?;
-    let report = check(&loaded, &addresses.inhabitants().await?);
+    let report = check(&loaded, &addresses.in_use().await?);
     let held = report
         .allocations
         .iter()
@@ -113,10 +113,7 @@ async fn release_addresses(
     addresses: &Addresses,
 ) -> Result<()> {
     // What came into use since the report was written stays, lock or no lock.
-    let report = check(
-        &addresses.ipam.load().await?,
-        &addresses.inhabitants().await?,
-    );
+    let report = check(&addresses.ipam.load().await?, &addresses.in_use().await?);
     let is_used = |address: &IpAddr| {
         report
             .allocations

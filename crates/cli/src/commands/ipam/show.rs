@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use tortie_api::ipam_configuration::VmAddressPersistence;
 use tortie_ipam::attribute;
-use tortie_ipam::report::{Inhabitants, check};
+use tortie_ipam::report::{InUse, check};
 
 use super::Addresses;
 use super::table::{bordered, number, share};
@@ -103,7 +103,7 @@ fn approximate(count: u128) -> f64 {
 
 async fn borrowed(addresses: &Addresses) -> Result<String> {
     let loaded = addresses.ipam.load().await?;
-    let report = check(&loaded, &Inhabitants::default());
+    let report = check(&loaded, &InUse::default());
     let mut rows = Vec::new();
     let mut unclassified = 0;
     for held in &report.allocations {

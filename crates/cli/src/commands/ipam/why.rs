@@ -53,7 +53,7 @@ struct Answer {
 
 async fn explain(address: IpAddr, addresses: &Addresses) -> Result<Answer> {
     let loaded = addresses.ipam.load().await?;
-    let report = check(&loaded, &addresses.inhabitants().await?);
+    let report = check(&loaded, &addresses.in_use().await?);
     Ok(Answer::new(address, &loaded, &report))
 }
 

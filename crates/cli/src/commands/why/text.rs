@@ -13,7 +13,7 @@ use serde_json::Value;
 use tortie_api::k8s::ProfileOwner;
 use tortie_api::names::PolicyId;
 use tortie_engine::verdict::{By, End, Flow, Outcome, Point, RuleStep, Side, Step, Verdict};
-use tortie_why::{Behind, Judged, MadeUp, Question, Reply, Sources};
+use tortie_why::{Behind, Judged, Placeholders, Question, Reply, Sources};
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -370,13 +370,13 @@ fn counted(all: &[Judged]) -> String {
 /// `shop/web (10.0.0.1)`.
 fn party(asked: &str, end: &End) -> String {
     let address = end.address;
-    let made_up = if MadeUp::is_address(address) {
+    let placeholders = if Placeholders::is_address(address) {
         ", made up"
     } else {
         ""
     };
     match &end.endpoint {
-        _ if asked != address.to_string() => format!("{asked} ({address}{made_up})"),
+        _ if asked != address.to_string() => format!("{asked} ({address}{placeholders})"),
         Some(endpoint) => format!("{address} ({endpoint})"),
         None => address.to_string(),
     }

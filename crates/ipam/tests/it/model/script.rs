@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::Timestamp;
 use serde_json::json;
-use tortie_ipam::report::{Inhabitants, check};
+use tortie_ipam::report::{InUse, check};
 use tortie_ipam::{AssignIp, Assigned, AutoAssign, Clock, Error, Ipam, Owner, ReleaseIp};
 use tortie_store::{Kind, Resource, Store};
 
@@ -263,7 +263,7 @@ pub(crate) async fn check_end(store: Arc<dyn Store>, ledger: &Arc<Ledger>) {
         }
     }
     let loaded = ipam.load().await.unwrap();
-    let report = check(&loaded, &Inhabitants::default());
+    let report = check(&loaded, &InUse::default());
     let held: BTreeMap<IpAddr, String> = report
         .allocations
         .iter()

@@ -1,4 +1,4 @@
-//! Taking turns: one plugin on a node changes blocks at a time, and does what others wait for as well.
+//! One plugin on a node changes blocks at a time, and does what others wait for as well.
 //!
 //! ```text
 //! plugin ──what it wants──▶ a file of its own ──waits for the lock──▶ done by another? ─yes─▶ result
@@ -11,7 +11,7 @@
 //! # Invariants
 //! - Nothing is done for a plugin that has ended: each has its file locked, and the kernel unlocks it with the process.
 //! - What could not be done for another is not answered: that one tries itself, and says what is wrong.
-//! - Done for a plugin that ends before it knows, it is as if that one had ended after it knew: the runtime's DEL comes.
+//! - What was done for a plugin that ended before it knew is as if that one had ended after it knew: the runtime's DEL comes.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -30,8 +30,8 @@ use super::lock::{self, Lock};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 
-/// How many others are served in one turn. More would wait long for the first of them.
-const MOST: usize = 64;
+/// How many others are served in one batch. More would wait long for the first of them.
+const MAX_BATCH: usize = 64;
 
 /// What the name of a file with a result ends with.
 const RESULT: &str = "done";
@@ -46,9 +46,9 @@ pub(super) enum Job {
     Release(Vec<String>),
 }
 
-/// What a plugin wants, for whoever has its turn.
+/// What a plugin wants, for whoever has the lock.
 #[derive(Debug, Serialize, Deserialize)]
-struct Wish {
+struct Request {
     /// The datastore that it uses.
     datastore: String,
     job: Job,
@@ -56,7 +56,7 @@ struct Wish {
 
 /// What was done: the addresses that were assigned.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Done(Vec<IpNet>);
+struct Outcome(Vec<IpNet>);
 
 /// The folder in which plugins that wait have their files.
 struct Queue {
@@ -77,13 +77,13 @@ struct Other {
 }
 
 /// Does a job when it is this plugin's turn, unless another has done it by then. Gives the addresses that were assigned.
-pub(super) async fn take(context: &Context<'_>, job: Job) -> Result<Vec<IpNet>> {
-    let wish = Wish {
+pub(super) async fn run(context: &Context<'_>, job: Job) -> Result<Vec<IpNet>> {
+    let request = Request {
         datastore: context.datastore.place().to_owned(),
         job,
     };
     let queue = Queue::beside(lock::path(context.config));
-    let place = match queue.enter(&wish) {
+    let place = match queue.enter(&request) {
         Ok(place) => Some(place),
         Err(error) => {
             tracing::warn!(error = %Causes(&error), "No other plugin can do what this one waits for");
@@ -91,27 +91,27 @@ pub(super) async fn take(context: &Context<'_>, job: Job) -> Result<Vec<IpNet>> 
         }
     };
     let _lock = Lock::acquire(context.config).await;
-    if let Some(Done(addresses)) = place.as_ref().and_then(Place::result) {
+    if let Some(Outcome(addresses)) = place.as_ref().and_then(Place::result) {
         return Ok(addresses);
     }
     let own = place.as_ref().map(|place| place.path.as_path());
-    let others = queue.others(own, &wish.datastore);
+    let others = queue.others(own, &request.datastore);
     let ipam = ipam(context);
     let is_assignment = |job: &Job| matches!(job, Job::Assign(_));
     if context.datastore.cluster.is_some()
-        && (is_assignment(&wish.job) || others.iter().any(|other| is_assignment(&other.job)))
+        && (is_assignment(&request.job) || others.iter().any(|other| is_assignment(&other.job)))
     {
         upgrade_host(&ipam, context).await?;
     }
     let for_others = others.iter().map(|other| serve(&ipam, other));
-    let (done, _) = join(carry_out(&ipam, &wish.job), join_all(for_others)).await;
+    let (done, _) = join(carry_out(&ipam, &request.job), join_all(for_others)).await;
     done
 }
 
 /// Does what another waits for, and leaves the result if there is one.
 async fn serve(ipam: &Ipam, other: &Other) {
     let outcome = match carry_out(ipam, &other.job).await {
-        Ok(addresses) => write_result(&other.path, &Done(addresses)),
+        Ok(addresses) => write_result(&other.path, &Outcome(addresses)),
         Err(error) => Err(io::Error::other(error)),
     };
     if let Err(error) = outcome {
@@ -167,7 +167,7 @@ impl Queue {
         }
     }
 
-    fn enter(&self, wish: &Wish) -> io::Result<Place> {
+    fn enter(&self, request: &Request) -> io::Result<Place> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -181,7 +181,7 @@ impl Queue {
             path,
         };
         place.file.lock()?;
-        place.file.write_all(&serde_json::to_vec(wish)?)?;
+        place.file.write_all(&serde_json::to_vec(request)?)?;
         Ok(place)
     }
 
@@ -193,7 +193,7 @@ impl Queue {
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let others = paths.filter(|path| Some(path.as_path()) != own);
         let waiting = others.filter_map(|path| waiting(path, datastore));
-        waiting.take(MOST).collect()
+        waiting.take(MAX_BATCH).collect()
     }
 }
 
@@ -217,8 +217,8 @@ fn waiting(path: PathBuf, datastore: &str) -> Option<Other> {
         return None;
     }
     // One that is just being written is served the next time.
-    let wish: Wish = serde_json::from_reader(io::BufReader::new(file)).ok()?;
-    let job = (wish.datastore == datastore).then_some(wish.job)?;
+    let request: Request = serde_json::from_reader(io::BufReader::new(file)).ok()?;
+    let job = (request.datastore == datastore).then_some(request.job)?;
     Some(Other { path, job })
 }
 
@@ -226,7 +226,7 @@ fn waiting(path: PathBuf, datastore: &str) -> Option<Other> {
 
 impl Place {
     /// What another has done.
-    fn result(&self) -> Option<Done> {
+    fn result(&self) -> Option<Outcome> {
         serde_json::from_slice(&fs::read(result_of(&self.path)).ok()?).ok()
     }
 }
@@ -243,7 +243,7 @@ fn result_of(path: &Path) -> PathBuf {
 }
 
 /// Nobody reads it before the lock is free again, so it need not appear as a whole.
-fn write_result(path: &Path, done: &Done) -> io::Result<()> {
+fn write_result(path: &Path, done: &Outcome) -> io::Result<()> {
     new_file(&result_of(path))?.write_all(&serde_json::to_vec(done)?)
 }
 

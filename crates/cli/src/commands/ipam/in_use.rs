@@ -10,14 +10,14 @@ use kube::api::ListParams;
 use tortie_api::net::{Cidr, parse_cidr_or_ip};
 use tortie_api::{Kind, Node, Resource, WorkloadEndpoint};
 use tortie_controllers::list_machines;
-use tortie_ipam::report::{Inhabitants, Workload};
+use tortie_ipam::report::{InUse, Workload};
 use tortie_store::Query;
 
 use super::Addresses;
 
 impl Addresses {
     /// Who lives in the cluster.
-    pub(super) async fn inhabitants(&self) -> Result<Inhabitants> {
+    pub(super) async fn in_use(&self) -> Result<InUse> {
         let (workloads, nodes) = (Query::all(Kind::WorkloadEndpoint), Query::all(Kind::Node));
         let (workloads, nodes, services, machines) = futures::try_join!(
             async { Ok(self.client.list(&workloads).await?) },
@@ -41,7 +41,7 @@ impl Addresses {
             Resource::Node(node) => Some((node.metadata.name.clone(), addresses_of(node))),
             _ => None,
         });
-        Ok(Inhabitants {
+        Ok(InUse {
             workloads: Some(workloads.collect()),
             nodes: Some(nodes.collect::<BTreeMap<_, _>>()),
             services,

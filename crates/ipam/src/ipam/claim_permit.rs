@@ -9,11 +9,11 @@ use tokio::sync::MutexGuard;
 use super::affinities::Host;
 
 /// What came first.
-pub(super) enum Turn<'a> {
+pub(super) enum ClaimPermit<'a> {
     /// Nobody else looks for a block for the host.
-    Claims(MutexGuard<'a, ()>),
+    Granted(MutexGuard<'a, ()>),
     /// Somebody is about to claim this block.
-    Joins(IpNet),
+    ClaimedByOther(IpNet),
 }
 
 /// Tells others which block is about to be the host's, as long as it lives.
@@ -23,16 +23,16 @@ pub(super) struct Announcement<'a> {
 
 impl Host {
     /// Waits for the right to claim a block, or for a block that another claims and that will do.
-    pub(super) async fn turn(&self, will_do: impl Fn(IpNet) -> bool) -> Turn<'_> {
+    pub(super) async fn wait_for_claim(&self, will_do: impl Fn(IpNet) -> bool) -> ClaimPermit<'_> {
         let mut coming = self.coming.subscribe();
         let joining = pin!(async {
             let found = coming.wait_for(|net| net.is_some_and(&will_do)).await;
             found.ok().and_then(|net| *net)
         });
         match select(pin!(self.claiming.lock()), joining).await {
-            Either::Left((claiming, _)) => Turn::Claims(claiming),
-            Either::Right((Some(net), _)) => Turn::Joins(net),
-            Either::Right((None, claiming)) => Turn::Claims(claiming.await),
+            Either::Left((claiming, _)) => ClaimPermit::Granted(claiming),
+            Either::Right((Some(net), _)) => ClaimPermit::ClaimedByOther(net),
+            Either::Right((None, claiming)) => ClaimPermit::Granted(claiming.await),
         }
     }
 

@@ -13,11 +13,11 @@ const NODE: &str = "no-node.";
 
 /// Hands out addresses that nobody has.
 #[derive(Debug, Default)]
-pub struct MadeUp {
+pub struct Placeholders {
     count: u32,
 }
 
-impl MadeUp {
+impl Placeholders {
     /// The next two addresses, one of each version.
     pub(crate) fn addresses(&mut self) -> [IpAddr; 2] {
         self.count += 1;

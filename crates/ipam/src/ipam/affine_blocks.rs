@@ -134,7 +134,7 @@ impl Ipam {
 }
 
 /// The blocks of one IP version that are in these pools.
-pub(super) fn own_blocks(affine: &Affine, version: u8, usable: &[&Pool]) -> Vec<IpNet> {
+pub(super) fn affine_blocks(affine: &Affine, version: u8, usable: &[&Pool]) -> Vec<IpNet> {
     let own = affine.of_version(version);
     own.filter(|net| usable.iter().any(|pool| pool.net.contains(&net.addr())))
         .collect()
