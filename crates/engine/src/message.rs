@@ -21,14 +21,12 @@ pub use endpoint::{
     SkipRedirect, TierInfo, Tiers, WorkloadEndpoint, WorkloadEndpointId,
 };
 pub use network::{
-    Encapsulation, GlobalBgpConfig, Host, IpamPool, PoolType, Route, RouteTypes, Service,
-    ServicePort, TunnelType, Vtep,
+    Encapsulation, GlobalBgpConfig, Host, IpamPool, PoolType, Route, RouteTypes, TunnelType, Vtep,
 };
 pub use policy::{Original, Policy, Profile, Rule, RuleSide};
 pub use set::{Member, PortProtocol, SetId, SetType};
 pub use tortie_config::PortRange;
 
-use crate::input::{Labels, ObjectName};
 use crate::is_default;
 
 /// One step for the data plane.
@@ -64,14 +62,6 @@ pub enum Message {
     HostEndpointUpdate(HostEndpointId, Box<HostEndpoint>),
     /// An endpoint of this host is gone.
     HostEndpointRemove(HostEndpointId),
-    /// A service account's labels.
-    ServiceAccountUpdate(ObjectName, Labels),
-    /// A service account is gone.
-    ServiceAccountRemove(ObjectName),
-    /// A namespace's labels.
-    NamespaceUpdate(String, Labels),
-    /// A namespace is gone.
-    NamespaceRemove(String),
     /// A route to a destination, new or changed.
     RouteUpdate(Route),
     /// There is no route any more.
@@ -80,14 +70,6 @@ pub enum Message {
     VtepUpdate(Vtep),
     /// A node has no end of the VXLAN tunnels any more.
     VtepRemove(String),
-    /// A node's IPv4 WireGuard device: node, public key, address.
-    WireguardUpdate(WireguardEndpoint),
-    /// A node has no IPv4 WireGuard device any more.
-    WireguardRemove(String),
-    /// A node's IPv6 WireGuard device.
-    WireguardV6Update(WireguardEndpoint),
-    /// A node has no IPv6 WireGuard device any more.
-    WireguardV6Remove(String),
     /// A node of the cluster.
     HostMetadataUpdate(Host),
     /// A node is gone.
@@ -100,10 +82,6 @@ pub enum Message {
     Encapsulation(Encapsulation),
     /// The cluster's BGP configuration.
     GlobalBgpConfigUpdate(GlobalBgpConfig),
-    /// A Kubernetes service.
-    ServiceUpdate(Service),
-    /// A service is gone.
-    ServiceRemove(ObjectName),
     /// All that was known at the start has been sent; sent once.
     InSync,
 }
@@ -132,17 +110,4 @@ pub struct IpSetDelta {
     /// Members that it has no more, in order.
     #[serde(rename = "removedMembers", skip_serializing_if = "is_default")]
     pub removed: Vec<Member>,
-}
-
-/// A node's WireGuard device of one IP version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WireguardEndpoint {
-    /// The node.
-    pub hostname: String,
-    /// Its public key.
-    pub public_key: String,
-    /// Its address; empty if it has none.
-    #[serde(skip_serializing_if = "is_default")]
-    pub interface_addr: String,
 }

@@ -1,4 +1,4 @@
-//! Everything of the calculation that is not policy: routes, tunnels, nodes, pools, services, parameters.
+//! Everything of the calculation that is not policy: routes, tunnels, nodes, pools, BGP, parameters.
 //!
 //! [`Network::on_update`] takes in what the datastore says; [`Network::flush_config`] and [`Network::flush`] send what
 //! changed for the data plane. The first comes before the policy part of a flush, the second after it.
@@ -9,6 +9,7 @@
 //! - Whether there are routes and ends of VXLAN tunnels follows from the pools at any time; no restart is needed.
 //! - An update costs what it touches, see `routes`.
 
+mod bgp;
 mod node;
 mod node_names;
 mod outbox;
@@ -18,20 +19,16 @@ mod prefix_map;
 mod resolve;
 mod route_table;
 mod routes;
-mod service;
 #[cfg(test)]
 mod tests;
 mod vteps;
 
 use ipnet::IpNet;
-use tortie_api::names::IpVersion;
 use tortie_config::DatastoreConfig;
 
 use crate::config::Config;
-use crate::input::{IpPool, Node, ObjectName, Update};
-use crate::message::{
-    Encapsulation, GlobalBgpConfig, Host, IpamPool, Message, Service, WireguardEndpoint,
-};
+use crate::input::{IpPool, Node, Update};
+use crate::message::{Encapsulation, GlobalBgpConfig, Host, IpamPool, Message};
 
 use outbox::Outbox;
 use parameters::Parameters;
@@ -46,11 +43,8 @@ pub(crate) struct Network {
     tunnels: TunnelUse,
     routes: Routes,
     vteps: Vteps,
-    wireguard: Outbox<String, WireguardEndpoint>,
-    wireguard_v6: Outbox<String, WireguardEndpoint>,
     hosts: Outbox<String, Host>,
     pools: Outbox<IpNet, IpamPool>,
-    services: Outbox<ObjectName, Service>,
     bgp: GlobalBgpConfig,
     /// None of it has the same meaning as nothing sent.
     sent_bgp: GlobalBgpConfig,
@@ -66,11 +60,8 @@ impl Network {
             tunnels: TunnelUse::new(config),
             routes: Routes::new(config),
             vteps: Vteps::default(),
-            wireguard: Outbox::default(),
-            wireguard_v6: Outbox::default(),
             hosts: Outbox::default(),
             pools: Outbox::default(),
-            services: Outbox::default(),
             bgp: GlobalBgpConfig::default(),
             sent_bgp: GlobalBgpConfig::default(),
             sent_encapsulation: None,
@@ -91,11 +82,7 @@ impl Network {
             Update::Block(range, value) => self.routes.set_block(range.trunc(), value.as_ref()),
             Update::Node(name, value) => self.set_node(name, value.as_deref()),
             Update::IpPool(range, value) => self.set_pool(range.trunc(), value.as_ref()),
-            Update::Service(name, value) => {
-                let message = value.as_ref().map(|value| service::service(name, value));
-                self.services.want(name.clone(), message);
-            }
-            Update::BgpConfiguration(value) => self.bgp = service::bgp(value.as_ref()),
+            Update::BgpConfiguration(value) => self.bgp = bgp::message(value.as_ref()),
             Update::Configuration(name, value) => {
                 self.parameters.set_configuration(name, value.as_ref());
             }
@@ -105,6 +92,7 @@ impl Network {
             | Update::Profile(..)
             | Update::HostEndpoint(..)
             | Update::NetworkSet(..)
+            | Update::Service(..)
             | Update::EndpointSlice(..)
             | Update::BgpPeer(..)
             | Update::LiveMigration(..) => {}
@@ -117,11 +105,6 @@ impl Network {
         self.routes.set_node(name, node);
         self.vteps
             .set(name, node.and_then(|node| node::vtep(name, node)));
-        let wireguard = |version| node.and_then(|node| node::wireguard(name, node, version));
-        self.wireguard
-            .want(name.to_owned(), wireguard(IpVersion::V4));
-        self.wireguard_v6
-            .want(name.to_owned(), wireguard(IpVersion::V6));
         let host = node.map(|node| node::host(name, node));
         self.hosts.want(name.to_owned(), host);
     }
@@ -149,16 +132,10 @@ impl Network {
 
         self.flush_nodes(sink);
         self.flush_pools(in_sync, sink);
-        self.flush_services(sink);
+        self.flush_bgp(sink);
     }
 
     fn flush_nodes(&mut self, sink: &mut dyn FnMut(Message)) {
-        let (v4, v6) = (&mut self.wireguard, &mut self.wireguard_v6);
-        v4.flush_removals(sink, Message::WireguardRemove);
-        v6.flush_removals(sink, Message::WireguardV6Remove);
-        v4.flush_updates(sink, |_, device| Message::WireguardUpdate(device));
-        v6.flush_updates(sink, |_, device| Message::WireguardV6Update(device));
-
         self.hosts.flush_removals(sink, Message::HostMetadataRemove);
         self.hosts
             .flush_updates(sink, |_, host| Message::HostMetadataUpdate(host));
@@ -177,13 +154,10 @@ impl Network {
         }
     }
 
-    fn flush_services(&mut self, sink: &mut dyn FnMut(Message)) {
+    fn flush_bgp(&mut self, sink: &mut dyn FnMut(Message)) {
         if self.bgp != self.sent_bgp {
             self.sent_bgp.clone_from(&self.bgp);
             sink(Message::GlobalBgpConfigUpdate(self.bgp.clone()));
         }
-        self.services.flush_removals(sink, Message::ServiceRemove);
-        self.services
-            .flush_updates(sink, |_, service| Message::ServiceUpdate(service));
     }
 }

@@ -33,10 +33,6 @@ pub(crate) struct Profile {
     pub(crate) items: IdSet,
     /// How often local endpoints refer to it.
     pub(crate) local_uses: u32,
-    /// Whether its labels were sent as those of a namespace or service account.
-    pub(crate) announced: bool,
-    /// Whether its labels, or whether it exists, may have changed since.
-    pub(crate) relabelled: bool,
     /// Whether there may be something to send.
     pub(crate) dirty: bool,
     /// What the data plane was sent; none if nothing.
@@ -74,8 +70,6 @@ impl Profiles {
             rules: None,
             items: IdSet::default(),
             local_uses: 0,
-            announced: false,
-            relabelled: false,
             dirty: false,
             sent: None,
         }));
@@ -119,7 +113,6 @@ impl Profiles {
         let profile = &self.slots[idx as usize];
         let is_needed = profile.rules.is_some()
             || !profile.items.is_empty()
-            || profile.announced
             || profile.dirty
             || profile.sent.is_some();
         if is_needed {

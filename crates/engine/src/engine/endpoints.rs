@@ -113,7 +113,6 @@ impl Engine {
             labels::release(&new_labels, &mut self.names);
             return;
         }
-        held.relabelled |= held.rules.is_some() != rules.is_some() || *held.labels != *new_labels;
         held.rules = rules;
         if *held.labels == *new_labels {
             labels::release(&new_labels, &mut self.names);

@@ -2,28 +2,17 @@
 
 use std::sync::Arc;
 
-use tortie_api::k8s::{NAMESPACE_LABEL, ProfileOwner, SERVICE_ACCOUNT_LABEL};
 use tortie_api::rule::Action;
 
 use super::{Engine, NamedLabels};
 use crate::compile;
-use crate::input::{self, ObjectName, Rule};
-use crate::labels;
+use crate::input::Rule;
 use crate::locals::{LocalEndpoint, LocalId, LocalIdx};
 use crate::message::{Message, Policy, PolicyId, Profile, SetId};
 use crate::policies::{ALWAYS_ACTIVE, ActivePolicy, PRE_DNAT, PolicyIdx, UNTRACKED, packed};
 use crate::profiles::{ProfileIdx, SentRules};
 use crate::roles::Role;
 use crate::sets::definition::BROKEN;
-
-/// Profiles that stand for namespaces or service accounts of which there is something to say.
-#[derive(Default)]
-struct Announcements {
-    accounts: Vec<(ObjectName, ProfileIdx)>,
-    gone_accounts: Vec<ObjectName>,
-    namespaces: Vec<(String, ProfileIdx)>,
-    gone_namespaces: Vec<String>,
-}
 
 impl Engine {
     /// Like [`Self::flush`], one message at a time, so that they need not all be held at once.
@@ -35,7 +24,7 @@ impl Engine {
         self.drop_unused_selectors();
         self.settle_selectors();
         let (policies, gone_policies) = self.settle_policies();
-        let (profiles, gone_profiles, announcements) = self.settle_profiles();
+        let (profiles, gone_profiles) = self.settle_profiles();
         for class in self.policies.order_classes() {
             for local in self.policies.classes.endpoints(class) {
                 self.locals.touch(local);
@@ -67,7 +56,6 @@ impl Engine {
         for id in gone_sets {
             sink(Message::IpSetRemove(id));
         }
-        self.flush_announcements(announcements, sink);
         self.network.flush(self.is_in_sync, sink);
         if !std::mem::replace(&mut self.has_sent_in_sync, true) {
             sink(Message::InSync);
@@ -166,13 +154,11 @@ impl Engine {
         (updates, gone)
     }
 
-    fn settle_profiles(&mut self) -> (Vec<ProfileIdx>, Vec<Arc<str>>, Announcements) {
+    fn settle_profiles(&mut self) -> (Vec<ProfileIdx>, Vec<Arc<str>>) {
         let (mut updates, mut gone) = (Vec::new(), Vec::new());
-        let mut announcements = Announcements::default();
         let mut dirty = std::mem::take(&mut self.dirty_profiles);
         dirty.sort_unstable_by(|a, b| self.profiles.get(*a).name.cmp(&self.profiles.get(*b).name));
         for idx in dirty {
-            self.announce(idx, &mut announcements);
             let profile = self.profiles.get_mut(idx);
             profile.dirty = false;
             if profile.local_uses == 0 {
@@ -199,66 +185,7 @@ impl Engine {
             }
             updates.push(idx);
         }
-        (updates, gone, announcements)
-    }
-
-    /// Notes what is to be said of the namespace or service account that a profile stands for.
-    fn announce(&mut self, idx: ProfileIdx, announcements: &mut Announcements) {
-        let profile = self.profiles.get_mut(idx);
-        let exists = profile.rules.is_some();
-        if !std::mem::take(&mut profile.relabelled) || !exists && !profile.announced {
-            return;
-        }
-        match ProfileOwner::of_profile(&profile.name) {
-            Some(ProfileOwner::ServiceAccount { namespace, name }) => {
-                profile.announced = exists;
-                let id = ObjectName { namespace, name };
-                if exists {
-                    announcements.accounts.push((id, idx));
-                } else {
-                    announcements.gone_accounts.push(id);
-                }
-            }
-            Some(ProfileOwner::Namespace { name }) => {
-                profile.announced = exists;
-                if exists {
-                    announcements.namespaces.push((name, idx));
-                } else {
-                    announcements.gone_namespaces.push(name);
-                }
-            }
-            Some(ProfileOwner::DefaultAllow) | None => {}
-        }
-    }
-
-    fn flush_announcements(&self, announcements: Announcements, sink: &mut dyn FnMut(Message)) {
-        for id in announcements.gone_accounts {
-            sink(Message::ServiceAccountRemove(id));
-        }
-        for (id, idx) in announcements.accounts {
-            let labels = self.plain_labels(idx, SERVICE_ACCOUNT_LABEL);
-            sink(Message::ServiceAccountUpdate(id, labels));
-        }
-        for name in announcements.gone_namespaces {
-            sink(Message::NamespaceRemove(name));
-        }
-        for (name, idx) in announcements.namespaces {
-            sink(Message::NamespaceUpdate(
-                name,
-                self.plain_labels(idx, NAMESPACE_LABEL),
-            ));
-        }
-    }
-
-    /// The labels of a profile as the object that it stands for has them.
-    fn plain_labels(&self, idx: ProfileIdx, prefix: &str) -> input::Labels {
-        labels::iter(&self.profiles.get(idx).labels)
-            .map(|(name, value)| {
-                let name = self.names.text(name);
-                let name = name.strip_prefix(prefix).unwrap_or(name);
-                (name.to_owned(), String::from_utf8_lossy(value).into_owned())
-            })
-            .collect()
+        (updates, gone)
     }
 
     fn flush_endpoints(&mut self, sink: &mut dyn FnMut(Message)) {

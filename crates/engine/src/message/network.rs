@@ -1,4 +1,4 @@
-//! Routes, tunnels, nodes, pools and services.
+//! Routes, tunnels, nodes and pools.
 
 use std::net::IpAddr;
 
@@ -182,47 +182,6 @@ pub struct GlobalBgpConfig {
     /// The address that local workloads peer with over IPv6.
     #[serde(skip_serializing_if = "is_default")]
     pub local_workload_peering_ip_v6: String,
-}
-
-/// A Kubernetes service.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Service {
-    /// Its name.
-    pub name: String,
-    /// Its namespace.
-    pub namespace: String,
-    /// `ClusterIP`, `NodePort`, `LoadBalancer` or `ExternalName`.
-    #[serde(skip_serializing_if = "is_default")]
-    pub r#type: String,
-    /// Addresses inside the cluster.
-    #[serde(skip_serializing_if = "is_default")]
-    pub cluster_ips: Vec<String>,
-    /// The load balancer's address that was asked for.
-    #[serde(rename = "loadbalancerIp", skip_serializing_if = "is_default")]
-    pub load_balancer_ip: String,
-    /// Addresses outside the cluster.
-    #[serde(skip_serializing_if = "is_default")]
-    pub external_ips: Vec<String>,
-    /// Its ports.
-    #[serde(skip_serializing_if = "is_default")]
-    pub ports: Vec<ServicePort>,
-    /// The load balancer's addresses as assigned.
-    #[serde(rename = "loadbalancerIngressIps", skip_serializing_if = "is_default")]
-    pub load_balancer_ingress_ips: Vec<String>,
-}
-
-/// A port of a service.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct ServicePort {
-    /// The protocol.
-    pub protocol: String,
-    /// The number.
-    pub port: u16,
-    /// The port on every node; 0 for none.
-    #[serde(skip_serializing_if = "is_default")]
-    pub node_port: u16,
 }
 
 // === impl RouteTypes ===

@@ -7,7 +7,7 @@ use tortie_api::names::{IpVersion, vtep_mac};
 
 use super::route_table::UseKind;
 use crate::input::{Node, NodeAddressKind};
-use crate::message::{Host, Vtep, WireguardEndpoint};
+use crate::message::{Host, Vtep};
 
 /// What routes need to know of a node.
 ///
@@ -161,23 +161,6 @@ pub(super) fn vtep(name: &str, node: &Node) -> Option<Vtep> {
         vtep.mac_v6 = mac;
     }
     Some(vtep)
-}
-
-/// The node's WireGuard device of one IP version; there is none without a key.
-pub(super) fn wireguard(name: &str, node: &Node, version: IpVersion) -> Option<WireguardEndpoint> {
-    let wireguard = node.wireguard.as_ref()?;
-    let (key, address) = match version {
-        IpVersion::V4 => (&wireguard.public_key, wireguard.interface_ipv4),
-        IpVersion::V6 => (&wireguard.public_key_v6, wireguard.interface_ipv6),
-    };
-    if key.is_empty() {
-        return None;
-    }
-    Some(WireguardEndpoint {
-        hostname: name.to_owned(),
-        public_key: key.clone(),
-        interface_addr: address.map_or_else(String::new, |address| address.to_string()),
-    })
 }
 
 /// The first of the node's listed addresses, those inside the cluster first.

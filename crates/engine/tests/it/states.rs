@@ -9,7 +9,6 @@ mod list;
 mod rule;
 pub(crate) mod text;
 
-mod announcements;
 mod duplicates;
 mod endpoints;
 mod hosts;

@@ -6,10 +6,8 @@ use std::fmt::Debug;
 use ipnet::IpNet;
 use tortie_config::DatastoreConfig;
 
-use crate::input::ObjectName;
 use crate::message::{
-    Encapsulation, GlobalBgpConfig, Host, IpamPool, Message, Route, RouteTypes, Service, Vtep,
-    WireguardEndpoint,
+    Encapsulation, GlobalBgpConfig, Host, IpamPool, Message, Route, RouteTypes, Vtep,
 };
 
 #[derive(Debug, Default, PartialEq)]
@@ -18,13 +16,10 @@ pub(super) struct DataPlane {
     pub(super) config: Option<DatastoreConfig>,
     pub(super) routes: BTreeMap<IpNet, Route>,
     pub(super) vteps: BTreeMap<String, Vtep>,
-    pub(super) wireguard: BTreeMap<String, WireguardEndpoint>,
-    pub(super) wireguard_v6: BTreeMap<String, WireguardEndpoint>,
     pub(super) hosts: BTreeMap<String, Host>,
     pub(super) pools: BTreeMap<String, IpamPool>,
     pub(super) encapsulation: Option<Encapsulation>,
     pub(super) bgp: GlobalBgpConfig,
-    pub(super) services: BTreeMap<ObjectName, Service>,
 }
 
 impl DataPlane {
@@ -55,14 +50,6 @@ impl DataPlane {
                 update(&mut self.vteps, vtep.node.clone(), vtep);
             }
             Message::VtepRemove(node) => remove(&mut self.vteps, &node),
-            Message::WireguardUpdate(device) => {
-                update(&mut self.wireguard, device.hostname.clone(), device);
-            }
-            Message::WireguardRemove(node) => remove(&mut self.wireguard, &node),
-            Message::WireguardV6Update(device) => {
-                update(&mut self.wireguard_v6, device.hostname.clone(), device);
-            }
-            Message::WireguardV6Remove(node) => remove(&mut self.wireguard_v6, &node),
             Message::HostMetadataUpdate(host) => {
                 update(&mut self.hosts, host.hostname.clone(), host);
             }
@@ -76,14 +63,6 @@ impl DataPlane {
                 assert_ne!(self.bgp, bgp);
                 self.bgp = bgp;
             }
-            Message::ServiceUpdate(service) => {
-                let name = ObjectName {
-                    namespace: service.namespace.clone(),
-                    name: service.name.clone(),
-                };
-                update(&mut self.services, name, service);
-            }
-            Message::ServiceRemove(name) => remove(&mut self.services, &name),
             other => panic!("not the network's: {other:?}"),
         }
     }
@@ -94,10 +73,6 @@ impl DataPlane {
             "config" => vec![config_line(self)],
             "route" => self.routes.values().map(route_line).collect(),
             "vtep" => self.vteps.values().map(json).collect(),
-            "wireguard" => {
-                let devices = self.wireguard.values().chain(self.wireguard_v6.values());
-                devices.map(json).collect()
-            }
             "host" => self.hosts.values().map(json).collect(),
             "pool" => self.pools.iter().map(|entry| json(&entry)).collect(),
             "encapsulation" => self
@@ -106,7 +81,6 @@ impl DataPlane {
                 .map(encapsulation_line)
                 .collect(),
             "bgp" => vec![json(&self.bgp)],
-            "service" => self.services.values().map(json).collect(),
             _ => panic!("no such kind: {kind}"),
         }
     }
@@ -137,16 +111,12 @@ fn rank(message: &Message) -> usize {
         Message::VtepRemove(_) => 11,
         Message::VtepUpdate(_) => 12,
         Message::RouteUpdate(_) => 13,
-        Message::WireguardRemove(_) | Message::WireguardV6Remove(_) => 20,
-        Message::WireguardUpdate(_) | Message::WireguardV6Update(_) => 21,
         Message::HostMetadataRemove(_) => 22,
         Message::HostMetadataUpdate(_) => 23,
         Message::IpamPoolRemove(_) => 24,
         Message::IpamPoolUpdate(..) => 25,
         Message::Encapsulation(_) => 26,
         Message::GlobalBgpConfigUpdate(_) => 30,
-        Message::ServiceRemove(_) => 31,
-        Message::ServiceUpdate(_) => 32,
         other => panic!("not the network's: {other:?}"),
     }
 }

@@ -1,9 +1,7 @@
-//! Ends of tunnels, metadata of nodes, pools, encapsulation, services.
+//! Ends of tunnels, metadata of nodes, pools, encapsulation.
 
 use super::*;
-use crate::input::{
-    BgpConfiguration, NodeAddress, NodeAddressKind, ObjectName, Service, ServicePort, Wireguard,
-};
+use crate::input::{BgpConfiguration, NodeAddress, NodeAddressKind};
 use tortie_api::ip_pool::IpPoolAllowedUse;
 use tortie_config::ProgramClusterRoutes;
 
@@ -146,33 +144,6 @@ fn metadata_has_the_address_of_each_version_that_is_known_best() {
 }
 
 #[test]
-fn a_wireguard_device_needs_a_key() {
-    let device = |key: &str, key_v6: &str| {
-        vec![bare_node("node-b", |node| {
-            node.wireguard = Some(Wireguard {
-                public_key: key.to_owned(),
-                interface_ipv4: Some(ip("10.0.0.1")),
-                public_key_v6: key_v6.to_owned(),
-                interface_ipv6: None,
-            });
-        })]
-    };
-    let v4 = r#"{"hostname":"node-b","publicKey":"k4","interfaceAddr":"10.0.0.1"}"#;
-    let v6 = r#"{"hostname":"node-b","publicKey":"k6"}"#;
-    check(
-        &[device("", ""), device("k4", "k6")],
-        "wireguard",
-        &[v4, v6],
-    );
-    check(&[device("k5", "k6"), device("k4", "")], "wireguard", &[v4]);
-    check(
-        &[device("k4", "k6"), vec![bare_node("node-b", |_| {})]],
-        "wireguard",
-        &[],
-    );
-}
-
-#[test]
 fn pools_are_known_by_their_range() {
     let v4 = pool("10.0.0.0/16", |pool| {
         pool.masquerade = true;
@@ -192,40 +163,6 @@ fn pools_are_known_by_their_range() {
             ),
             r#"["fd00::-64",{"cidr":"fd00::/64","vxlanMode":"always"}]"#,
         ],
-    );
-}
-
-#[test]
-fn services_are_passed_on() {
-    let service = |name: &str, address: &str| {
-        let port = |protocol: &str| ServicePort {
-            protocol: protocol.to_owned(),
-            port: 80,
-            node_port: 0,
-        };
-        Update::Service(
-            ObjectName {
-                namespace: "ns".to_owned(),
-                name: name.to_owned(),
-            },
-            Some(Service {
-                r#type: "ClusterIP".to_owned(),
-                cluster_ips: vec![address.to_owned()],
-                ports: vec![port(""), port("UDP")],
-                ..Service::default()
-            }),
-        )
-    };
-    check(
-        &[
-            vec![service("a", "10.96.0.1"), service("b", "10.96.0.2")],
-            vec![service("a", "10.96.0.3")],
-        ],
-        "service",
-        &[concat!(
-            r#"{"name":"a","namespace":"ns","type":"ClusterIP","clusterIps":["10.96.0.3"],"#,
-            r#""ports":[{"Protocol":"TCP","Port":80},{"Protocol":"UDP","Port":80}]}"#
-        )],
     );
 }
 

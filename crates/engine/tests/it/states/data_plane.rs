@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use serde::Serialize;
-use tortie_engine::input::{Labels, ObjectName};
 use tortie_engine::message::{
     HostEndpoint, HostEndpointId, IpSetDelta, Member, Policy, PolicyId, Profile, Rule, SetId,
     SetType, TierInfo, WorkloadEndpoint, WorkloadEndpointId,
@@ -27,8 +26,6 @@ pub(crate) struct DataPlane {
     pub(crate) profiles: BTreeMap<String, Profile>,
     pub(crate) workloads: BTreeMap<WorkloadEndpointId, WorkloadEndpoint>,
     pub(crate) hosts: BTreeMap<HostEndpointId, HostEndpoint>,
-    pub(crate) accounts: BTreeMap<ObjectName, Labels>,
-    pub(crate) namespaces: BTreeMap<String, Labels>,
     /// Everything else: kind and name, and the content as JSON.
     pub(crate) network: BTreeMap<(&'static str, String), String>,
     /// Whether members of a set must not overlap.
@@ -122,16 +119,6 @@ impl DataPlane {
                 Ok(())
             }
             Message::HostEndpointRemove(id) => remove(&mut self.hosts, &id),
-            Message::ServiceAccountUpdate(id, labels) => {
-                self.accounts.insert(id, labels);
-                Ok(())
-            }
-            Message::ServiceAccountRemove(id) => remove(&mut self.accounts, &id),
-            Message::NamespaceUpdate(name, labels) => {
-                self.namespaces.insert(name, labels);
-                Ok(())
-            }
-            Message::NamespaceRemove(name) => remove(&mut self.namespaces, &name),
             Message::InSync => {
                 let was_in_sync = std::mem::replace(&mut self.is_in_sync, true);
                 ensure(!was_in_sync, "in sync for the second time")
@@ -146,28 +133,18 @@ impl DataPlane {
             network.insert((kind, name), value.json());
             Ok(())
         };
-        let name_of = |name: ObjectName| format!("{}/{}", name.namespace, name.name);
         let gone = match message {
             Message::RouteUpdate(route) => return put("route", route.dst.to_string(), &route),
             Message::VtepUpdate(vtep) => return put("vtep", vtep.node.clone(), &vtep),
-            Message::WireguardUpdate(wg) => return put("wireguard", wg.hostname.clone(), &wg),
-            Message::WireguardV6Update(wg) => return put("wireguard6", wg.hostname.clone(), &wg),
             Message::HostMetadataUpdate(host) => return put("node", host.hostname.clone(), &host),
             Message::IpamPoolUpdate(id, pool) => return put("pool", id, &pool),
             Message::Encapsulation(tunnels) => return put("tunnels", String::new(), &tunnels),
             Message::GlobalBgpConfigUpdate(bgp) => return put("bgp", String::new(), &bgp),
             Message::ConfigUpdate(config) => return put("config", String::new(), &config),
-            Message::ServiceUpdate(service) => {
-                let name = format!("{}/{}", service.namespace, service.name);
-                return put("service", name, &service);
-            }
             Message::RouteRemove(dst) => ("route", dst.to_string()),
             Message::VtepRemove(node) => ("vtep", node),
-            Message::WireguardRemove(node) => ("wireguard", node),
-            Message::WireguardV6Remove(node) => ("wireguard6", node),
             Message::HostMetadataRemove(node) => ("node", node),
             Message::IpamPoolRemove(id) => ("pool", id),
-            Message::ServiceRemove(name) => ("service", name_of(name)),
             other => return Err(format!("not expected here: {other:?}")),
         };
         remove(network, &gone)

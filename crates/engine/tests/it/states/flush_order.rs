@@ -16,22 +16,13 @@ pub(crate) fn rank(message: &Message) -> u32 {
         Message::ActiveProfileRemove(_) => 8,
         Message::ActivePolicyRemove(_) => 9,
         Message::IpSetRemove(_) => 10,
-        Message::ServiceAccountRemove(_) => 11,
-        Message::ServiceAccountUpdate(..) => 12,
-        Message::NamespaceRemove(_) => 13,
-        Message::NamespaceUpdate(..) => 14,
         Message::RouteRemove(_) => 15,
         Message::VtepRemove(_) | Message::VtepUpdate(_) => 16,
         Message::RouteUpdate(_) => 17,
-        Message::WireguardRemove(_)
-        | Message::WireguardUpdate(_)
-        | Message::WireguardV6Remove(_)
-        | Message::WireguardV6Update(_) => 18,
         Message::HostMetadataRemove(_) | Message::HostMetadataUpdate(_) => 19,
         Message::IpamPoolRemove(_) | Message::IpamPoolUpdate(..) => 20,
         Message::Encapsulation(_) => 21,
         Message::GlobalBgpConfigUpdate(_) => 22,
-        Message::ServiceRemove(_) | Message::ServiceUpdate(_) => 23,
         Message::InSync => 24,
     }
 }

@@ -147,26 +147,22 @@ fn own_and_inherited_labels_satisfy_a_selector_together() {
         objects("x", "web").gives(
             "{app == 'web' && pcns.team == 'x'}: 10.0.0.2/32
              policy gnp/p: in allow from {app == 'web' && pcns.team == 'x'}
-             pod a | default=deny both gnp/p
-             namespace n: team=x",
+             pod a | default=deny both gnp/p",
         ),
         objects("y", "web").gives(
             "{app == 'web' && pcns.team == 'x'}:
              policy gnp/p: in allow from {app == 'web' && pcns.team == 'x'}
-             pod a | default=deny both gnp/p
-             namespace n: team=y",
+             pod a | default=deny both gnp/p",
         ),
         objects("y", "db").gives(
             "{app == 'web' && pcns.team == 'x'}:
              policy gnp/p: in allow from {app == 'web' && pcns.team == 'x'}
-             pod a | default=deny both gnp/p
-             namespace n: team=y",
+             pod a | default=deny both gnp/p",
         ),
         objects("x", "db").gives(
             "{app == 'web' && pcns.team == 'x'}:
              policy gnp/p: in allow from {app == 'web' && pcns.team == 'x'}
-             pod a | default=deny both gnp/p
-             namespace n: team=x",
+             pod a | default=deny both gnp/p",
         ),
     ]);
 }
@@ -191,20 +187,17 @@ fn network_sets_inherit_the_labels_of_their_namespace() {
         objects(&[("pcns.zone", "out")]).gives(
             "{pcns.zone == 'out' && kind == 'dns'}: 192.0.2.0/24
              policy gnp/p: out allow to {pcns.zone == 'out' && kind == 'dns'}
-             pod a | default=deny both gnp/p
-             namespace n: zone=out",
+             pod a | default=deny both gnp/p",
         ),
         objects(&[]).gives(
             "{pcns.zone == 'out' && kind == 'dns'}:
              policy gnp/p: out allow to {pcns.zone == 'out' && kind == 'dns'}
-             pod a | default=deny both gnp/p
-             namespace n",
+             pod a | default=deny both gnp/p",
         ),
         objects(&[("pcns.zone", "in"), ("kind", "other")]).gives(
             "{pcns.zone == 'out' && kind == 'dns'}:
              policy gnp/p: out allow to {pcns.zone == 'out' && kind == 'dns'}
-             pod a | default=deny both gnp/p
-             namespace n: kind=other zone=in",
+             pod a | default=deny both gnp/p",
         ),
     ]);
 }

@@ -1,7 +1,7 @@
-//! Pools, blocks, nodes and services pass through the same engine; details are tested beside that part.
+//! Pools, blocks and nodes pass through the same engine; details are tested beside that part.
 
 use tortie_engine::Update;
-use tortie_engine::input::{Block, EncapMode, IpPool, Node, Service, ServicePort};
+use tortie_engine::input::{Block, EncapMode, IpPool, Node};
 
 use crate::states::build::{LOCAL, Object, REMOTE, net, pod, policy};
 use crate::states::list::{check, world};
@@ -67,35 +67,5 @@ fn a_pool_with_vxlan_makes_routes_and_ends_of_tunnels() {
                  route 192.168.0.1/32: {"dst":"192.168.0.1/32","types":"LOCAL_HOST","dstNodeName":"here","dstNodeIp":"192.168.0.1"}
                  route 192.168.0.2/32: {"dst":"192.168.0.2/32","types":"REMOTE_HOST","dstNodeName":"there","dstNodeIp":"192.168.0.2"}"#,
             ),
-    ]);
-}
-
-#[test]
-fn services_are_passed_on() {
-    let service = |address: &str| {
-        let name = tortie_engine::input::ObjectName {
-            namespace: "ns".to_owned(),
-            name: "web".to_owned(),
-        };
-        let service = Service {
-            r#type: "ClusterIP".to_owned(),
-            cluster_ips: vec![address.to_owned()],
-            ports: vec![ServicePort {
-                protocol: "TCP".to_owned(),
-                port: 80,
-                node_port: 0,
-            }],
-            ..Service::default()
-        };
-        Object(Update::Service(name, Some(service)))
-    };
-    check([
-        world([service("10.96.0.1")]).gives(
-            r#"service ns/web: {"name":"web","namespace":"ns","type":"ClusterIP","clusterIps":["10.96.0.1"],"ports":[{"Protocol":"TCP","Port":80}]}"#,
-        ),
-        world([service("10.96.0.2"), pod("a")]).gives(
-            r#"service ns/web: {"name":"web","namespace":"ns","type":"ClusterIP","clusterIps":["10.96.0.2"],"ports":[{"Protocol":"TCP","Port":80}]}
-            pod a"#,
-        ),
     ]);
 }

@@ -8,8 +8,6 @@
 //! profile p: in allow; out allow
 //! pod a 10.0.0.1 | profiles p | default=deny both gnp/p | last=pass in gnp/q out gnp/r
 //! host h on eth0 10.0.0.9 | default=deny both gnp/p | untracked default=pass both gnp/q
-//! namespace ns: team=a
-//! account ns/name: role=b
 //! ```
 
 use std::collections::BTreeMap;
@@ -48,16 +46,6 @@ pub(crate) fn lines(data_plane: &DataPlane, names: &SetNames) -> Vec<String> {
     }
     for (id, endpoint) in &data_plane.hosts {
         lines.push(host_line(&id.endpoint_id, endpoint));
-    }
-    for (name, of_namespace) in &data_plane.namespaces {
-        lines.push(format!("namespace {name}: {}", labels(of_namespace)));
-    }
-    for (id, of_account) in &data_plane.accounts {
-        let (namespace, name) = (&id.namespace, &id.name);
-        lines.push(format!(
-            "account {namespace}/{name}: {}",
-            labels(of_account)
-        ));
     }
     for ((kind, name), content) in &data_plane.network {
         let is_void = *kind == "tunnels" && !content.contains("true");
