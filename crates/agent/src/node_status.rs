@@ -18,7 +18,6 @@ use tortie_config::WithoutEffect;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeStatus {
-    /// The node.
     pub node: String,
     /// Which programs these are.
     pub versions: Versions,
@@ -106,7 +105,6 @@ pub struct RefusedObject {
 pub struct Ineffective {
     /// `parameter`, or the kind of object.
     pub what: String,
-    /// Its name.
     pub name: String,
     /// The value of a parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,7 +33,6 @@ pub const AUTHENTICATED: &str = "system:authenticated";
 /// Who asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct User {
-    /// The name.
     pub name: String,
     /// What tells it from others of the same name, at other times; perhaps empty.
     pub uid: String,

@@ -51,7 +51,6 @@ pub struct Settings {
 pub struct CertificateFiles {
     /// The certificate chain.
     pub certificate: PathBuf,
-    /// Its key.
     pub key: PathBuf,
     /// The authority that vouches for it, for the registration. Without one, that part of a registration that is there
     /// stays as it is.
@@ -61,11 +60,8 @@ pub struct CertificateFiles {
 /// A Service of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceReference {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
-    /// Its port.
     pub port: u16,
 }
 

@@ -43,7 +43,6 @@ pub struct Settings {
     pub backups: usize,
 }
 
-/// The log.
 pub struct Log {
     level: Level,
     file: Mutex<RotatedFile>,

@@ -22,7 +22,6 @@ const STATUS_VERBS: &[&str] = &["get", "patch", "update"];
 /// Group, version and kind of what asks for a token.
 const TOKEN_REQUEST: (&str, &str, &str) = ("authentication.k8s.io", "v1", "TokenRequest");
 
-/// `/version`.
 pub fn version() -> Value {
     let (major, minor, _) = KUBERNETES;
     json!({

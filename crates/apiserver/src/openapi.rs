@@ -38,7 +38,6 @@ pub struct Document {
 /// `/openapi/v2`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct V2 {
-    /// In JSON.
     pub json: Document,
     /// In the form that kubectl reads.
     pub protobuf: Document,
@@ -91,7 +90,6 @@ pub fn v3(registry: &Registry) -> V3 {
 }
 
 impl V3 {
-    /// The document of a group.
     pub fn group(&self, group: &str, version: &str) -> Option<&Document> {
         let mut groups = self.groups.iter();
         groups

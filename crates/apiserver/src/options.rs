@@ -42,7 +42,6 @@ pub struct ListOptions {
 /// Which revision a read or watch asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Revision {
-    /// The newest.
     #[default]
     Newest,
     /// Any that is at hand.
@@ -167,7 +166,6 @@ impl Query {
         }
     }
 
-    /// The options of a write.
     pub fn write_options(&self) -> Result<WriteOptions> {
         let mut is_dry_run = false;
         for value in self.all("dryRun") {

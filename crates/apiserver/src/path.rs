@@ -5,11 +5,9 @@
 pub enum Target {
     /// `/`: the list of paths.
     Root,
-    /// `/version`.
     Version,
     /// `/healthz`, `/livez`, `/readyz` and what is below them.
     Health(Health),
-    /// `/metrics`.
     Metrics,
     /// `/api`: versions of the core group.
     CoreVersions,
@@ -21,7 +19,6 @@ pub enum Target {
     GroupVersion {
         /// The group; empty for the core group.
         group: String,
-        /// The version.
         version: String,
     },
     /// `/openapi/v2`.
@@ -32,10 +29,8 @@ pub enum Target {
     OpenApiV3Group {
         /// The group; empty for the core group.
         group: String,
-        /// The version.
         version: String,
     },
-    /// Objects.
     Objects(Objects),
 }
 
@@ -53,7 +48,6 @@ pub enum Health {
 pub struct Objects {
     /// The group; empty for the core group.
     pub group: String,
-    /// The version.
     pub version: String,
     /// The namespace, if the path names one.
     pub namespace: Option<String>,

@@ -15,7 +15,6 @@ use crate::custom::Definitions;
 pub struct ResourceType {
     /// The group; empty for the core group.
     pub group: &'static str,
-    /// The version.
     pub version: &'static str,
     /// The kind, as it stands in objects.
     pub kind: &'static str,

@@ -97,7 +97,6 @@ impl Service {
         found.ok_or_else(|| Failure::new(Reason::Internal, "there are policies here, but no tiers"))
     }
 
-    /// The names of all tiers.
     pub async fn tier_names(&self) -> Result<Vec<String>> {
         let tiers = self.storage.list(self.tiers()?, None).await?;
         let name = |tier: &Value| tier.pointer("/metadata/name")?.as_str().map(str::to_owned);

@@ -122,14 +122,11 @@ pub struct Mode {
 pub struct Listed {
     /// The objects.
     pub items: Vec<Value>,
-    /// The revision.
     pub revision: u64,
 }
 
-/// A stream of changes.
 pub type Changes = BoxStream<'static, Result<Change>>;
 
-/// One change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     /// The state after it.
@@ -147,7 +144,6 @@ pub enum What {
     Delete {
         /// Its namespace, empty if the type has none.
         namespace: String,
-        /// Its name.
         name: String,
     },
     /// Nothing; all changes up to the revision have been told.

@@ -31,7 +31,6 @@ pub struct Options {
 /// A version of `meta.k8s.io`. All say the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Version {
-    /// `v1`.
     #[default]
     V1,
     /// `v1beta1`.
@@ -43,7 +42,6 @@ pub enum Version {
 pub enum Include {
     /// Nothing.
     None,
-    /// The metadata.
     #[default]
     Metadata,
     /// All of it.
@@ -197,7 +195,6 @@ fn columns(resource: &ResourceType) -> Vec<Column> {
     }
 }
 
-/// The row of one object.
 pub fn row(resource: &ResourceType, object: &Value, options: Options, now: Timestamp) -> Value {
     let cells = match resource.content {
         Content::Calico(kind) => calico::cells(kind, object, now),

@@ -40,7 +40,6 @@ pub(crate) enum Form {
 pub(crate) struct Shown {
     /// The kind, where all resources are of one.
     pub(crate) kind: Option<Kind>,
-    /// The resources.
     pub(crate) resources: Vec<Resource>,
     /// The revision of the list, where a whole kind was listed.
     pub(crate) list_revision: Option<String>,
@@ -198,7 +197,6 @@ impl Shown {
     }
 }
 
-/// A value as YAML.
 pub(crate) fn to_yaml(value: &impl serde::Serialize) -> Result<String> {
     Ok(serde_saphyr::to_string(value)?)
 }

@@ -63,7 +63,6 @@ pub enum DatastoreType {
 pub enum Datastore {
     /// In a file.
     Embedded(PathBuf),
-    /// In etcd.
     Etcd(EtcdConfig),
     /// In a cluster.
     Kubernetes(KubernetesConfig),
@@ -86,7 +85,6 @@ pub struct Connection {
 pub enum Backend {
     /// A file on this machine.
     Embedded,
-    /// etcd.
     Etcd(EtcdStore),
     /// Custom resources of a cluster.
     Kubernetes(KubernetesStore),

@@ -35,7 +35,6 @@ pub(crate) struct Wishes {
 /// Which addresses to have: at most one of each family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WishedAddresses {
-    /// The addresses.
     pub(crate) addresses: Vec<IpAddr>,
     /// Whether account is to be kept of them.
     pub(crate) with_ipam: bool,

@@ -69,7 +69,6 @@ pub(crate) async fn find_metadata(
     }
 }
 
-/// A namespace.
 pub(crate) async fn namespace(client: &Client, name: &str) -> Result<NamespaceFacts> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let found = namespaces.get(name).await;

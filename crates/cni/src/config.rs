@@ -139,13 +139,10 @@ pub struct PolicyConfig {
     pub r#type: String,
     /// Where Kubernetes is.
     pub k8s_api_root: String,
-    /// A token for it.
     pub k8s_auth_token: String,
-    /// A certificate for it.
     pub k8s_client_certificate: String,
     /// The certificate's key.
     pub k8s_client_key: String,
-    /// The authority of its certificate.
     pub k8s_certificate_authority: String,
 }
 
@@ -153,7 +150,6 @@ pub struct PolicyConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct KubernetesSection {
-    /// The kubeconfig.
     pub kubeconfig: String,
     /// Where Kubernetes is.
     pub k8s_api_root: String,
@@ -211,7 +207,6 @@ struct Labels {
 pub struct Label {
     /// Its name.
     pub key: String,
-    /// Its value.
     pub value: String,
 }
 
@@ -219,7 +214,6 @@ pub struct Label {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Attachment {
-    /// The container.
     #[serde(rename = "containerID")]
     pub container_id: String,
     /// The interface in it.

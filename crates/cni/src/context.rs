@@ -21,7 +21,6 @@ pub struct Context<'a> {
     pub config: &'a NetworkConfig,
     /// The configuration as it came, for other plugins.
     pub raw: &'a [u8],
-    /// The datastore.
     pub datastore: Datastore,
     /// The variables of the environment.
     pub environment: Source<'a>,

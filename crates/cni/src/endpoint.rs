@@ -21,11 +21,8 @@ pub(crate) enum Endpoints<'a> {
 
 /// What was found of a container.
 pub(crate) enum Found {
-    /// Nothing.
     Nothing,
-    /// Its endpoint.
     Stored(Box<WorkloadEndpoint>),
-    /// Its pod.
     Pod(Box<Pod>),
 }
 

@@ -18,13 +18,10 @@ const USUAL_INTERFACE: &str = "eth0";
 /// Who is to be connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The node.
     pub node: String,
-    /// The namespace.
     pub namespace: String,
     /// The pod, if it is one.
     pub pod: Option<String>,
-    /// The container.
     pub container_id: String,
     /// The interface in the container.
     pub interface: String,
@@ -65,7 +62,6 @@ impl Identity {
         format!("{DEFAULT_VETH_PREFIX}{letters}")
     }
 
-    /// The key of the endpoint.
     pub fn endpoint_key(&self) -> Result<Key> {
         self.key_with(&self.interface)
     }

@@ -69,11 +69,9 @@ pub struct Options {
 /// What will be done, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// The steps.
     pub steps: Vec<Step>,
 }
 
-/// One step.
 #[derive(Clone)]
 pub enum Step {
     /// Copies a file with its permissions.

@@ -22,11 +22,9 @@ pub struct CniResult {
     pub dns: Option<Value>,
 }
 
-/// One interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Interface {
-    /// Its name.
     pub name: String,
     /// Its hardware address.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -39,7 +37,6 @@ pub struct Interface {
     pub sandbox: String,
 }
 
-/// One address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// The place of its interface in the list of them.
@@ -50,7 +47,6 @@ pub struct Address {
     pub gateway: Option<IpAddr>,
 }
 
-/// One route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// The destinations; the address may have bits beyond the length.

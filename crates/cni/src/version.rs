@@ -6,19 +6,14 @@ use std::str::FromStr;
 /// A version of the specification that the plugins speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CniVersion {
-    /// 0.1.0
     V0_1_0,
-    /// 0.2.0
     V0_2_0,
-    /// 0.3.0
     V0_3_0,
     /// 0.3.1
     V0_3_1,
-    /// 0.4.0
     V0_4_0,
     /// 1.0.0
     V1_0_0,
-    /// 1.1.0
     V1_1_0,
 }
 
@@ -44,7 +39,6 @@ impl CniVersion {
     /// What a configuration means that names no version.
     pub const UNNAMED: Self = Self::V0_2_0;
 
-    /// The newest.
     pub const NEWEST: Self = Self::V1_1_0;
 
     /// As the specification writes it.

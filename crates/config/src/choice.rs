@@ -142,7 +142,6 @@ choices! {
     }
     /// Which destinations outgoing NAT leaves alone.
     NatOutgoingExclusions, none = IpPoolsOnly {
-        /// Pools.
         IpPoolsOnly = "IPPoolsOnly",
         /// Pools and addresses of nodes.
         IpPoolsAndHostIps = "IPPoolsAndHostIPs",
@@ -173,7 +172,6 @@ choices! {
     ClientAuth, none = NoClientCert {
         /// One that an authority has signed.
         RequireAndVerifyClientCert = "RequireAndVerifyClientCert",
-        /// Any.
         RequireAnyClientCert = "RequireAnyClientCert",
         /// None, but if there is one, an authority must have signed it.
         VerifyClientCertIfGiven = "VerifyClientCertIfGiven",

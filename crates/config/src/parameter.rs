@@ -151,7 +151,6 @@ impl Parameter {
         self
     }
 
-    /// The default as a value.
     pub fn default_value(&self) -> Value {
         if self.default.is_empty() {
             return Value::Unset;

@@ -29,7 +29,6 @@ pub struct Resolved {
 /// One parameter and the value that holds.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// The parameter.
     pub parameter: &'static Parameter,
     /// The value as it was written.
     pub text: String,

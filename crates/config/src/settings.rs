@@ -34,9 +34,7 @@ pub struct Config {
     pub tables: TableConfig,
     /// What packets meet besides policy.
     pub policy: PolicyConfig,
-    /// IP sets.
     pub ip_sets: IpSetConfig,
-    /// Routes.
     pub routes: RouteConfig,
     /// Tunnels between nodes.
     pub encap: EncapConfig,
@@ -48,7 +46,6 @@ pub struct Config {
     pub metadata: MetadataConfig,
     /// Answers about liveness and readiness.
     pub health: HealthConfig,
-    /// Metrics.
     pub metrics: MetricsConfig,
     /// Reports about this node and its endpoints.
     pub reporting: ReportingConfig,

@@ -22,7 +22,6 @@ pub struct Sources {
     pub environment: BTreeMap<String, String>,
     /// The configuration file.
     pub file: BTreeMap<String, String>,
-    /// The datastore.
     pub datastore: DatastoreConfig,
     /// Whether whoever started the agent said that packets may go in clear text where they should be encrypted.
     pub allows_cleartext: bool,

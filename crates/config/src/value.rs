@@ -24,21 +24,17 @@ pub enum Value {
     Int(i64),
     /// A time.
     Duration(Duration),
-    /// A text.
     Text(String),
     /// A word of a list, spelt as there.
     Choice(&'static str),
-    /// An address.
     Address(IpAddr),
     /// A regular expression.
     Pattern(Pattern),
     /// Several regular expressions.
     Patterns(Vec<Pattern>),
-    /// Texts.
     Texts(Vec<String>),
     /// Ports that stay open.
     FailsafePorts(Vec<FailsafePort>),
-    /// Ports and ranges of ports.
     PortRanges(Vec<PortRange>),
     /// Networks.
     Cidrs(Vec<IpNet>),
@@ -57,16 +53,13 @@ pub struct Pattern(Regex);
 /// A protocol with ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransportProtocol {
-    /// TCP.
     Tcp,
-    /// UDP.
     Udp,
 }
 
 /// A port that stays open whatever policy says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailsafePort {
-    /// Its protocol.
     pub protocol: TransportProtocol,
     /// The peers that it stays open for; everyone without it.
     pub network: Option<IpNet>,

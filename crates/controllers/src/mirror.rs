@@ -55,7 +55,6 @@ pub(crate) trait Mirrored: Debug + Clone + Send + Sync + 'static {
         Self::VIEW.kind()
     }
 
-    /// The key of the copy of an object.
     fn copy_of(object: &ObjectKey) -> ObjectKey {
         let namespace = object.namespace.as_deref().unwrap_or_default();
         let copy = Self::VIEW.resource_name(namespace, &object.name);

@@ -73,7 +73,6 @@ impl Pod {
                 .any(|found: Result<IpAddr, _>| found.map_or(true, |found| found == address))
     }
 
-    /// The labels of its endpoint.
     pub(crate) fn endpoint_labels(&self) -> BTreeMap<String, String> {
         // It was written from such a map.
         let mut labels: BTreeMap<String, String> =

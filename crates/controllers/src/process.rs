@@ -35,7 +35,6 @@ pub struct Options {
     pub client: Client,
     /// What kind of datastore that is.
     pub backend: Backend,
-    /// The cluster.
     pub cluster: kube::Client,
     /// Whether it is an API server without Kubernetes' own controllers, so that what those do is done here.
     pub stands_alone: bool,
@@ -60,7 +59,6 @@ pub enum Error {
     /// The port of the health probes is taken, say.
     #[error("health cannot be served on port {port}")]
     Health {
-        /// The port.
         port: u16,
         /// Why not.
         #[source]

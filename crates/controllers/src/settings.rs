@@ -37,7 +37,6 @@ pub const DEFAULT_WORKERS: usize = 16;
 /// How often etcd forgets its history.
 pub const DEFAULT_COMPACTION_PERIOD: Duration = Duration::from_mins(10);
 
-/// The port of the metrics.
 pub const DEFAULT_METRICS_PORT: u16 = 9094;
 
 /// All that the process and its controllers are told.
@@ -147,7 +146,6 @@ pub enum Origin {
 /// The settings, where they come from, and what is told about them in the resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// The settings.
     pub settings: Settings,
     /// What the status of the resource is to say.
     pub status: KubeControllersConfigurationStatus,

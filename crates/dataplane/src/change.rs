@@ -11,7 +11,6 @@ use crate::iptables::Variant;
 /// Names a chain of ours.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChainKey {
-    /// Its table.
     pub table: Table,
     /// Its name, without the layer that nftables puts in front.
     pub name: Arc<str>,
@@ -25,7 +24,6 @@ pub struct Batch {
     pub is_full: bool,
     /// The rules in the kernel's own chains; only in a full batch.
     pub hooks: Vec<Hook>,
-    /// Changes to sets.
     pub sets: Vec<SetChange>,
     /// Chains that are new or changed, with all their rules.
     pub chains: Vec<Chain>,
@@ -35,7 +33,6 @@ pub struct Batch {
     pub maps: Vec<MapChange>,
 }
 
-/// A change to a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetChange {
     /// Its name in the kernel.
@@ -109,7 +106,6 @@ pub trait Driver: Send {
 /// A part of the kernel that can enforce policy. Packets pass all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// nftables.
     Nftables,
     /// What this kind of iptables writes to.
     Iptables(Variant),
@@ -127,7 +123,6 @@ pub struct Drift {
 /// Something that the kernel may refuse on its own account.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Object {
-    /// A chain.
     Chain(ChainKey),
     /// A set, by its name in the kernel.
     Set(Arc<str>),
@@ -169,7 +164,6 @@ pub enum Error {
     /// A program that the iptables data plane drives failed.
     #[error("{program}: {message}")]
     Program {
-        /// The program.
         program: String,
         /// What it said.
         message: String,
@@ -177,7 +171,6 @@ pub enum Error {
     /// One object was refused, and with it all that was to be written at once.
     #[error("{object} was refused")]
     Object {
-        /// The object.
         object: Object,
         /// What was said about it.
         #[source]

@@ -68,7 +68,6 @@ struct SetState {
     fingerprint: sets::Fingerprint,
 }
 
-/// The family of an IP version.
 fn family(ip_version: IpVersion) -> Family {
     match ip_version {
         IpVersion::V4 => Family::Ip,

@@ -29,7 +29,6 @@ pub(crate) struct Items {
     hasher: DefaultHashBuilder,
 }
 
-/// An item.
 pub(crate) struct Item {
     packed: Box<[u8]>,
     parents_at: u32,

@@ -51,7 +51,6 @@ pub(crate) struct Policies {
     unused_selectors: Vec<SelectorIdx>,
 }
 
-/// A policy.
 pub(crate) struct Policy {
     /// Kind, namespace and name, packed.
     key: Box<[u8]>,

@@ -22,7 +22,6 @@ pub(crate) struct Profiles {
     hasher: DefaultHashBuilder,
 }
 
-/// A profile.
 pub(crate) struct Profile {
     pub(crate) name: Arc<str>,
     /// The labels that it gives, packed.

@@ -59,7 +59,6 @@ pub struct Flow {
 /// One end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    /// The address.
     pub address: IpAddr,
     /// The endpoint that has it; none if policy applies to nothing there.
     pub endpoint: Option<EndpointKey>,
@@ -133,7 +132,6 @@ pub enum Point {
 pub enum Step {
     /// The policies of a tier.
     Tier(TierStep),
-    /// A profile.
     Profile(ProfileStep),
 }
 
@@ -141,7 +139,6 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TierStep {
-    /// The tier.
     pub tier: Arc<str>,
     /// At which point of a host.
     #[serde(skip_serializing_if = "is_default")]
@@ -157,7 +154,6 @@ pub struct TierStep {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyStep {
-    /// The policy.
     pub policy: Arc<PolicyId>,
     /// Whether it only reports what it would do; it then decides nothing.
     #[serde(skip_serializing_if = "is_default")]
@@ -173,7 +169,6 @@ pub struct PolicyStep {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileStep {
-    /// The profile.
     pub profile: Arc<str>,
     /// Whether it does not exist; it then denies everything.
     #[serde(skip_serializing_if = "is_default")]

@@ -63,7 +63,6 @@ pub enum Error {
         "IP address {address} is in IP pool {pool:?}, which is not allowed for use \"{used:?}\" (allowedUses: [{allowed}])"
     )]
     UseNotAllowed {
-        /// The address.
         address: IpAddr,
         /// The pool's name.
         pool: String,
@@ -89,7 +88,6 @@ pub enum Error {
         "handle {handle} already has {current} allocation(s), cannot allocate more (maxAlloc={max})"
     )]
     MaxPerHandle {
-        /// The handle.
         handle: String,
         /// How many it has.
         current: u32,
@@ -101,7 +99,6 @@ pub enum Error {
         "handle {handle} already has IP(s) allocated, cannot assign additional IP {address} (maxAllocPerIPVersion={max})"
     )]
     HandleHasOther {
-        /// The handle.
         handle: String,
         /// The address asked for.
         address: IpAddr,
@@ -111,7 +108,6 @@ pub enum Error {
     /// A release that was asked for on grounds of outdated knowledge; nothing was released.
     #[error("update conflict: {address}")]
     Outdated {
-        /// The address.
         address: IpAddr,
         /// What does not agree.
         #[source]

@@ -28,7 +28,6 @@ pub fn count(handle: &mut IpamHandle, block: IpNet, change: i64) {
     }
 }
 
-/// Forgets a block.
 pub fn forget(handle: &mut IpamHandle, block: IpNet) {
     handle.spec.block.remove(&block.to_string());
 }

@@ -17,7 +17,6 @@ use crate::request::{HostReserved, Use};
 /// A pool with its defaults applied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool {
-    /// Its name.
     pub name: String,
     /// Its addresses.
     pub net: IpNet,
@@ -43,7 +42,6 @@ pub struct PoolRequest<'a> {
     pub pools: &'a [IpNet],
     /// The node.
     pub host: &'a str,
-    /// Its labels.
     pub node_labels: &'a BTreeMap<String, String>,
     /// The labels of the namespace, if there is one.
     pub namespace_labels: Option<&'a BTreeMap<String, String>>,
@@ -117,7 +115,6 @@ impl Pool {
         nets::block_of(address, self.block_size)
     }
 
-    /// Its key and revision.
     pub(crate) fn stamp(&self) -> (Key, Revision) {
         (Key::global(Kind::IpPool, &self.name), self.revision.clone())
     }

@@ -23,11 +23,8 @@ use crate::request::Owner;
 /// All objects of address management.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
-    /// Pools.
     pub pools: Vec<IpPool>,
-    /// Blocks.
     pub blocks: Vec<Block>,
-    /// Handles.
     pub handles: Vec<IpamHandle>,
     /// Claims: who, which block, in what state.
     pub affinities: Vec<(Owner, IpNet, BlockAffinityState)>,
@@ -48,10 +45,8 @@ pub struct InUse {
     pub machines: Option<BTreeSet<(String, String)>>,
 }
 
-/// A workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Workload {
-    /// Its namespace.
     pub namespace: String,
     /// The pod's name, or that of whatever it is.
     pub name: String,
@@ -73,13 +68,9 @@ pub struct Report {
 /// An address that is not free.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {
-    /// The address.
     pub address: IpAddr,
-    /// Its block.
     pub block: IpNet,
-    /// The owner of the block.
     pub block_owner: Option<Owner>,
-    /// Its handle.
     pub handle: Option<String>,
     /// Facts about its holder.
     pub attributes: BTreeMap<String, String>,
@@ -111,30 +102,25 @@ pub enum Problem {
     Leaked(IpAddr),
     /// Somebody uses an address that nobody holds: it may be given out a second time.
     Unallocated {
-        /// The address.
         address: IpAddr,
         /// Who uses it.
         user: String,
     },
     /// Several use one address.
     UsedTwice {
-        /// The address.
         address: IpAddr,
         /// Who uses it.
         users: Vec<String>,
     },
     /// Somebody uses an address of no pool.
     OutsidePools {
-        /// The address.
         address: IpAddr,
         /// Who uses it.
         user: String,
     },
     /// A handle counts other addresses than its blocks say.
     HandleCount {
-        /// The handle.
         handle: String,
-        /// The block.
         block: IpNet,
         /// What the handle says.
         counted: i64,
@@ -144,12 +130,7 @@ pub enum Problem {
     /// A handle that has no address at all.
     EmptyHandle(String),
     /// An address is held under a handle that does not exist.
-    MissingHandle {
-        /// The handle.
-        handle: String,
-        /// The address.
-        address: IpAddr,
-    },
+    MissingHandle { handle: String, address: IpAddr },
     /// A block that is in no pool.
     BlockOutsidePools(IpNet),
     /// Two blocks share addresses.

@@ -65,7 +65,6 @@ pub struct EnsureBlock {
 /// A request for one particular address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssignIp {
-    /// The address.
     pub address: IpAddr,
     /// Under which handle it can be found and released.
     pub handle: Option<String>,
@@ -97,7 +96,6 @@ pub struct HostReserved {
 /// An address to be released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseIp {
-    /// The address.
     pub address: IpAddr,
     /// Only if this handle has it.
     pub handle: Option<String>,
@@ -150,7 +148,6 @@ pub struct Released {
 /// Who has an address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holder {
-    /// The handle.
     pub handle: Option<String>,
     /// Facts about the holder.
     pub attributes: BTreeMap<String, String>,
@@ -191,7 +188,6 @@ pub mod attribute {
     pub const POD: &str = "pod";
     /// The pod's namespace.
     pub const NAMESPACE: &str = "namespace";
-    /// The node.
     pub const NODE: &str = "node";
     /// What the address is for, if not for a workload.
     pub const TYPE: &str = "type";

@@ -29,7 +29,6 @@ const WITHOUT_STATISTICS: u32 = libc::RTEXT_FILTER_SKIP_STATS as u32;
 pub struct Link {
     /// Its number in its namespace.
     pub index: u32,
-    /// Its name.
     pub name: String,
     /// Its hardware address, if it has one of six bytes.
     pub mac: Option<Mac>,

@@ -13,9 +13,7 @@ pub mod policy_names;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{variable}={value:?} cannot be used: {rule}")]
 pub struct Refused {
-    /// The variable.
     pub variable: &'static str,
-    /// Its value.
     pub value: String,
     /// What is allowed.
     pub rule: String,

@@ -99,7 +99,6 @@ impl<K: Object> Cache<K> {
         }
     }
 
-    /// An object.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
         let state = self.shared.read();
         let kept = state.objects.get(key as &dyn Place);
@@ -213,7 +212,6 @@ impl<K> Drop for Shared<K> {
 // === impl State ===
 
 impl<K: Object> State<K> {
-    /// A list begins.
     fn begin_list(&mut self) {
         self.list = self.list.wrapping_add(1);
     }

@@ -44,7 +44,6 @@ impl Controller {
         Builder::new(name.into(), manager.shared())
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -27,7 +27,6 @@ pub enum Error {
     /// Something that was to run as long as the manager ended.
     #[error("`{name}` failed")]
     Runnable {
-        /// Its name.
         name: String,
         /// Why.
         #[source]

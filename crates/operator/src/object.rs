@@ -13,7 +13,6 @@ pub trait Object: Clone + Debug + DeserializeOwned + Send + Sync + 'static {
     /// The kind that is asked for at the API server.
     type Kind: Resource<DynamicType = (), Scope: 'static>;
 
-    /// Its name.
     fn name(&self) -> &str;
 
     /// Its namespace, if its kind has them.
@@ -46,7 +45,6 @@ pub trait Object: Clone + Debug + DeserializeOwned + Send + Sync + 'static {
 pub struct Owner<'a> {
     /// Group and version, as in `apps/v1`.
     pub api_version: &'a str,
-    /// Its kind.
     pub kind: &'a str,
     /// Its name; it is in the object's namespace, or in none.
     pub name: &'a str,

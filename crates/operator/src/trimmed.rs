@@ -11,7 +11,6 @@ use crate::object::Owner;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Meta {
-    /// Its name.
     pub name: Box<str>,
     /// Its namespace, if its kind has them.
     pub namespace: Option<Box<str>>,
@@ -21,7 +20,6 @@ pub struct Meta {
     pub resource_version: Box<str>,
     /// How often its specification was changed.
     pub generation: Option<i64>,
-    /// Its labels.
     pub labels: Labels,
     /// Whether it is being deleted.
     #[serde(rename = "deletionTimestamp", deserialize_with = "is_there")]

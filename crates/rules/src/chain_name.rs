@@ -22,7 +22,6 @@ const PREFIX: &str = "cali-";
 pub enum Dataplane {
     /// iptables, with sets from ipset.
     Iptables,
-    /// nftables.
     Nftables,
 }
 

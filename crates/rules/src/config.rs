@@ -49,7 +49,6 @@ pub struct Config {
     pub nat_outgoing: NatOutgoing,
     /// Workloads can have floating addresses.
     pub floating_addresses: bool,
-    /// Tunnels.
     pub tunnels: Tunnels,
     /// Workloads may send VXLAN packets.
     pub allow_vxlan_from_workloads: bool,
@@ -123,7 +122,6 @@ pub struct Tunnels {
     pub vxlan_v6: bool,
     /// The address of the VXLAN device for IPv6.
     pub vxlan_address_v6: Option<IpAddr>,
-    /// The port of VXLAN.
     pub vxlan_port: u16,
     /// WireGuard for IPv4.
     pub wireguard: Wireguard,
@@ -140,7 +138,6 @@ pub struct Wireguard {
     pub enabled: bool,
     /// The device.
     pub interface: String,
-    /// The port.
     pub port: u16,
 }
 
@@ -149,7 +146,6 @@ pub struct Wireguard {
 pub struct OpenStack {
     /// Its address, if there is one.
     pub metadata_address: Option<IpAddr>,
-    /// Its port.
     pub metadata_port: u16,
 }
 

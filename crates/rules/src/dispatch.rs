@@ -38,7 +38,6 @@ pub enum HostDispatch {
 /// Interfaces of the host that have an endpoint.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostInterfaces<'a> {
-    /// Their names.
     pub names: &'a [&'a str],
     /// The name that the endpoint for all other interfaces goes by, if there is one.
     pub default: Option<&'a str>,

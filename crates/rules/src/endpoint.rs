@@ -15,7 +15,6 @@ use crate::{Direction, EndpointChain, PolicyGroup, policy_chain_name, profile_ch
 /// In a group's chain, packets that are decided on leave after so many policies.
 const POLICIES_BEFORE_RETURN: usize = 5;
 
-/// Protocol numbers.
 pub(crate) const IPIP: Protocol = Protocol::Number(4);
 pub(crate) const UDP: Protocol = Protocol::Number(17);
 
@@ -41,7 +40,6 @@ pub struct Workload<'a> {
     pub admin_up: bool,
     /// Its policies.
     pub tiers: &'a [TierGroups],
-    /// Its profiles.
     pub profiles: &'a [String],
     /// Limits on its traffic.
     pub qos: Option<&'a QosControls>,

@@ -21,7 +21,6 @@ pub(crate) const POSTROUTING: &str = "cali-POSTROUTING";
 /// Rules in the kernel's own chains that lead to ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
-    /// The table.
     pub table: Table,
     /// The kernel's chain.
     pub chain: &'static str,

@@ -28,7 +28,6 @@ pub mod fixed_set {
     pub const ALL_VXLAN: &str = "all-vxlan-net";
     /// The addresses of this host.
     pub const THIS_HOST: &str = "this-host";
-    /// All pools.
     pub const POOLS: &str = "network-ip-pools";
     /// Pools whose addresses are hidden from the outside.
     pub const MASQUERADED_POOLS: &str = "masq-ipam-pools";
@@ -137,7 +136,6 @@ impl Renderer {
         Rule::always(Action::ClearMark(self.config.marks.cleared()))
     }
 
-    /// The interfaces of workloads.
     pub(crate) fn workload_interfaces(&self) -> impl Iterator<Item = Interface> {
         let prefixes = self.config.workload_prefixes.iter();
         prefixes.map(|prefix| Interface::starting_with(prefix))

@@ -30,7 +30,6 @@ pub struct Chain {
     pub table: Table,
     /// Its name, without the layer that nftables puts in front.
     pub name: Arc<str>,
-    /// The rules.
     pub rules: Vec<Rule>,
 }
 
@@ -73,7 +72,6 @@ pub enum Match {
     NoNet(Side, Arc<[IpNet]>),
     /// In a set, by its name in the kernel.
     Set(Side, Arc<str>),
-    /// Not in a set.
     NotSet(Side, Arc<str>),
     /// Address, protocol and port in a set.
     PortSet(Side, Arc<str>),
@@ -148,13 +146,9 @@ pub struct Rate {
 /// A span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RateUnit {
-    /// A second.
     Second,
-    /// A minute.
     Minute,
-    /// An hour.
     Hour,
-    /// A day.
     Day,
 }
 

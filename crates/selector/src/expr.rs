@@ -68,11 +68,8 @@ pub enum Comparison {
     Equal,
     /// `!=`, which is true if the label is absent.
     NotEqual,
-    /// `contains`
     Contains,
-    /// `starts with`
     StartsWith,
-    /// `ends with`
     EndsWith,
 }
 

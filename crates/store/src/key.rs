@@ -14,7 +14,6 @@ pub struct Key {
     pub kind: Kind,
     /// Its namespace, or nothing.
     pub namespace: String,
-    /// Its name.
     pub name: String,
 }
 

@@ -166,7 +166,6 @@ pub struct Verified {
 /// What a file took of the disk, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compacted {
-    /// Before.
     pub before: u64,
     /// Afterwards.
     pub after: u64,

@@ -44,11 +44,9 @@ pub struct Batch<V> {
 pub struct Changed<V> {
     /// The number of its topic.
     pub topic: usize,
-    /// Its name.
     pub name: Name,
     /// Whether the consumer was told before that it exists.
     pub is_told: bool,
-    /// The state.
     pub state: State<V>,
 }
 

@@ -21,7 +21,6 @@ pub enum State<V> {
 /// An object that is there.
 #[derive(Debug)]
 pub struct Item<V> {
-    /// Its name.
     pub name: Name,
     /// What differs from one version of the object to the next.
     pub version: Box<str>,

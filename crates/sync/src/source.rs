@@ -33,7 +33,6 @@ pub type Events<V> = BoxStream<'static, Result<Event<V>, Failure>>;
 /// A change, and the revision to go on from after it.
 #[derive(Debug)]
 pub struct Event<V> {
-    /// The revision.
     pub revision: Revision,
     /// The change; nothing if only the revision is news.
     pub change: Option<Change<V>>,

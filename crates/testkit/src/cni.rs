@@ -27,7 +27,6 @@ pub struct Runtime {
 pub struct Call<'a> {
     /// `ADD`, `DEL` and so on.
     pub command: &'a str,
-    /// The container.
     pub container: &'a str,
     /// Its network namespace, by path; see [`path`].
     pub namespace: String,

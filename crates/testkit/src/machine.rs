@@ -104,7 +104,6 @@ pub fn processes_with(words: &[&str]) -> Vec<u32> {
     all_processes().into_iter().filter(has_them).collect()
 }
 
-/// All processes.
 pub fn all_processes() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten();
     entries

@@ -166,11 +166,9 @@ pub const REQUIRE_MTU_FILE: &str = "REQUIRE_MTU_FILE";
 pub const KUBERNETES_SERVICE_PROTOCOL: &str = "KUBERNETES_SERVICE_PROTOCOL";
 /// Its address.
 pub const KUBERNETES_SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
-/// Its port.
 pub const KUBERNETES_SERVICE_PORT: &str = "KUBERNETES_SERVICE_PORT";
 /// Whether the plugins do not check the API server's certificate.
 pub const SKIP_TLS_VERIFY: &str = "SKIP_TLS_VERIFY";
-/// The name of the node in Kubernetes.
 pub const KUBERNETES_NODE_NAME: &str = "KUBERNETES_NODE_NAME";
 
 // === The controllers ===

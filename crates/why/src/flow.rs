@@ -44,7 +44,6 @@ pub struct Asked<'a> {
     pub source_port: Option<u16>,
     /// The type of an ICMP message.
     pub icmp_type: Option<u8>,
-    /// Its code.
     pub icmp_code: Option<u8>,
     /// The version of IP, where both ends have both.
     pub ip_version: Option<IpVersion>,

@@ -33,9 +33,7 @@ pub(crate) enum Object {
     Pod(Box<PodObject>),
     /// A pod in the network of its host.
     HostPod(HostPod),
-    /// A resource.
     Resource(Resource),
-    /// A service.
     Service(Box<Service>),
     /// Part of what is behind a service.
     EndpointSlice(Box<EndpointSlice>),

@@ -232,7 +232,6 @@ fn gate(party: &Party<'_>) -> Gate {
     }
 }
 
-/// The key of a host endpoint for one interface.
 fn own_key(own: &HostInterface) -> Option<EndpointKey> {
     (!own.is_all_interfaces).then(|| EndpointKey::Host(own.key.clone()))
 }

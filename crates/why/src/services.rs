@@ -27,7 +27,6 @@ pub(crate) struct ServiceNotes {
     slices: BTreeMap<String, EndpointSlice>,
 }
 
-/// A service.
 #[derive(Debug)]
 pub(crate) struct Service {
     /// `namespace/name`.
@@ -43,7 +42,6 @@ pub(crate) struct Service {
     pub(crate) endpoints: Vec<ServiceEndpoint>,
 }
 
-/// A port of a service.
 #[derive(Debug, Clone)]
 pub(crate) struct ServicePort {
     /// Its name; empty for a port that is alone.

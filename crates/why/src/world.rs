@@ -61,7 +61,6 @@ pub(crate) struct Builder<L = Asked> {
 
 /// Who is told what there is.
 pub(crate) trait Listener {
-    /// An update.
     fn hear(&mut self, update: &Update);
 }
 

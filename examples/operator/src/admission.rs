@@ -4,7 +4,6 @@ use tortie_operator::webhook::{Refusal, Review};
 
 use crate::resource::NamespaceBaseline;
 
-/// The directions there are.
 const DIRECTIONS: [&str; 2] = ["Ingress", "Egress"];
 
 /// Writes down what was left open, so that everyone sees it.

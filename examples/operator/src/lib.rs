@@ -18,7 +18,6 @@ use crate::resource::NamespaceBaseline;
 /// The name of the controller, and of the lease.
 pub const NAME: &str = "namespace-baseline";
 
-/// Adds the controller to a manager.
 pub fn add_controller(manager: &Manager) {
     let known = manager.cache::<NamespaceBaseline>();
     let controller = Controller::builder(NAME, manager)
@@ -33,7 +32,6 @@ pub fn add_controller(manager: &Manager) {
     manager.add(controller);
 }
 
-/// Adds the webhooks to a server.
 pub fn add_webhooks(server: WebhookServer) -> WebhookServer {
     server
         .mutate::<NamespaceBaseline, _>("/mutate", admission::complete)

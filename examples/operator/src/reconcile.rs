@@ -171,7 +171,6 @@ fn is_owned(policy: &NetworkPolicy, object: &NamespaceBaseline) -> bool {
         .is_some_and(|owner| Some(owner.uid) == object.metadata.uid.as_deref())
 }
 
-/// The policy for a namespace.
 fn policy(object: &NamespaceBaseline, namespace: &str) -> Result<NetworkPolicy, Failure> {
     let spec = &object.spec;
     let directions = match spec.directions.as_slice() {

@@ -46,7 +46,6 @@ pub struct MethodError {
 /// An interface of the machine with its addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
     pub name: String,
     /// Its addresses with the length of their networks.
     pub addresses: Vec<IpNet>,

@@ -23,7 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// What was found out, and done.
 #[derive(Debug)]
 pub struct Registered {
-    /// The node.
     pub node: Node,
     /// The pools that were made.
     pub pools: Vec<String>,
@@ -40,12 +39,10 @@ pub enum Error {
     Detection {
         /// The IP version.
         version: Version,
-        /// The method.
         method: Method,
         /// What failed.
         source: io::Error,
     },
-    /// No address was found.
     #[error(
         "no {version} address was found with {method}: no interface of this machine fits; set {variable} to an address, \
          or choose another way with {variable}_AUTODETECTION_METHOD"
@@ -53,7 +50,6 @@ pub enum Error {
     NoAddress {
         /// The IP version.
         version: Version,
-        /// The method.
         method: Method,
         /// The variable that may hold the address.
         variable: &'static str,
@@ -69,7 +65,6 @@ pub enum Error {
          is meant"
     )]
     Taken {
-        /// The address.
         address: IpAddr,
         /// Who has it.
         other: String,

@@ -17,7 +17,6 @@ const NODE_NAME_FILE: &str = "/var/lib/calico/nodename";
 /// What the environment says of a node.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Its name.
     pub name: String,
     /// How its IPv4 address is known.
     pub ipv4: Addressing,
@@ -58,9 +57,7 @@ pub enum Addressing {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{variable}=`{value}`: {reason}")]
 pub struct SettingsError {
-    /// The variable.
     pub variable: String,
-    /// Its value.
     pub value: String,
     /// What is wrong with it.
     pub reason: String,

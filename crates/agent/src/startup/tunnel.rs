@@ -16,7 +16,6 @@ use crate::startup::autodetect::Version;
 /// A kind of tunnel that a node has one address for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tunnel {
-    /// IPIP.
     Ipip,
     /// VXLAN between IPv4 nodes.
     Vxlan,
@@ -46,9 +45,7 @@ pub enum Error {
     /// There is none to be had.
     #[error("an address for the {tunnel} device of node {node} could not be assigned")]
     Ipam {
-        /// The tunnel.
         tunnel: &'static str,
-        /// The node.
         node: String,
         /// Why not.
         source: tortie_ipam::Error,
@@ -56,9 +53,7 @@ pub enum Error {
     /// The pools have none left.
     #[error("no address is free for the {tunnel} device of node {node}: {reason}")]
     Exhausted {
-        /// The tunnel.
         tunnel: &'static str,
-        /// The node.
         node: String,
         /// What stood in the way.
         reason: String,
@@ -69,7 +64,6 @@ impl Tunnel {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Ipip, Self::Vxlan, Self::VxlanV6];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ipip => "IPIP",

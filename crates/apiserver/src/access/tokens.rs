@@ -77,7 +77,6 @@ pub struct Account {
 /// One very object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
-    /// Its name.
     pub name: String,
     /// Which one of that name.
     pub uid: String,

@@ -136,7 +136,6 @@ impl Range {
 }
 
 impl View {
-    /// One object.
     pub(super) fn object(self, of: &ResourceType, code: StatusCode, object: &Value) -> Response {
         match self {
             Self::Whole => reply::json(code, object),

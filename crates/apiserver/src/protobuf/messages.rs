@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 /// The fields of one message, by number.
 pub(super) type Message = HashMap<u32, Field>;
 
-/// One field.
 #[derive(Debug)]
 pub(super) struct Field {
     /// Its name in JSON; none if its own fields stand there.

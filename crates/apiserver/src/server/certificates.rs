@@ -87,11 +87,9 @@ pub struct Credentials {
     pub authority: PathBuf,
     /// The certificate of the server.
     pub certificate: PathBuf,
-    /// Its key.
     pub key: PathBuf,
     /// The certificate of the administrator.
     pub client_certificate: PathBuf,
-    /// Its key.
     pub client_key: PathBuf,
     /// The token of the administrator.
     pub token: PathBuf,

@@ -18,7 +18,6 @@ use crate::structure::Structure;
 /// Where a write goes to, and how it is meant.
 #[derive(Clone, Copy)]
 pub struct Write<'a> {
-    /// The type.
     pub of: &'a ResourceType,
     /// The namespace, if the type has them.
     pub namespace: Option<&'a str>,

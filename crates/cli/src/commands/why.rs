@@ -174,7 +174,6 @@ pub(super) fn write(answer: &Answer, out: &mut impl Write) -> Result<()> {
     text::Told::new(&answer.question, &answer.reply).write(out)
 }
 
-/// Writes it as one line.
 pub(super) fn write_line(answer: &Answer, out: &mut impl Write) -> Result<()> {
     text::Told::new(&answer.question, &answer.reply).write_line(out)
 }

@@ -27,7 +27,6 @@ pub struct ServiceAccount {
     pub protocol: String,
     /// Where the API server is.
     pub host: String,
-    /// Its port.
     pub port: String,
     /// Whether its certificate is not to be checked.
     pub skip_tls_verify: bool,

@@ -36,17 +36,11 @@ const USUAL: &str = r#"{
 /// What words are replaced with.
 #[derive(Debug, Clone, Default)]
 pub struct Values {
-    /// `__LOG_LEVEL__`
     pub log_level: String,
-    /// `__LOG_FILE_PATH__`
     pub log_file_path: String,
-    /// `__LOG_FILE_MAX_SIZE__`
     pub log_file_max_size: String,
-    /// `__LOG_FILE_MAX_AGE__`
     pub log_file_max_age: String,
-    /// `__LOG_FILE_MAX_COUNT__`
     pub log_file_max_count: String,
-    /// `__DATASTORE_TYPE__`
     pub datastore_type: String,
     /// `__KUBERNETES_NODE_NAME__`
     pub node_name: String,
@@ -60,11 +54,8 @@ pub struct Values {
     pub token: String,
     /// `__CALICO_API_GROUP__`
     pub api_group: String,
-    /// `__ETCD_ENDPOINTS__`
     pub etcd_endpoints: String,
-    /// `__ETCD_DISCOVERY_SRV__`
     pub etcd_discovery_srv: String,
-    /// `__REQUIRE_MTU_FILE__`
     pub require_mtu_file: String,
 }
 

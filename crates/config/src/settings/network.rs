@@ -25,7 +25,6 @@ pub struct InterfaceConfig {
     pub mtu_pattern: Option<Pattern>,
 }
 
-/// Routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteConfig {
     /// Time between checks that routes are still right, if there are any.
@@ -94,7 +93,6 @@ pub struct EncapConfig {
 pub struct MetadataConfig {
     /// Its address or name; without it, workloads have no way to it.
     pub address: Option<String>,
-    /// Its port.
     pub port: u16,
 }
 

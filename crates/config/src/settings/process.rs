@@ -16,7 +16,6 @@ pub struct HealthConfig {
     pub port: u16,
 }
 
-/// Metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetricsConfig {
     /// Whether they are served.

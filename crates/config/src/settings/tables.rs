@@ -67,7 +67,6 @@ pub struct PacketLogConfig {
     pub rate_limit_burst: u32,
 }
 
-/// IP sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IpSetConfig {
     /// Time between checks that they are still right, if there are any.

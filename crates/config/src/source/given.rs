@@ -18,11 +18,9 @@ use crate::value::{FailsafePort, PortRange, TransportProtocol, Value};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum Given {
-    /// A text.
     Text(String),
     /// Yes or no.
     Bool(bool),
-    /// A number.
     Number(i64),
     /// A time that the parameter has in seconds.
     Seconds(GoDuration),

@@ -48,7 +48,6 @@ pub(super) enum Class {
     Windows,
     /// A node's tunnel device.
     Tunnel,
-    /// A pod.
     Pod(Tenant),
     /// A virtual machine, whose pods come and go while it keeps its address.
     Machine(Tenant),

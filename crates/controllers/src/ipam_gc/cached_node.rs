@@ -17,7 +17,6 @@ pub struct CachedNode {
 }
 
 impl CachedNode {
-    /// Its labels.
     pub(crate) fn labels(&self) -> BTreeMap<String, String> {
         // It was written from such a map.
         serde_json::from_str(self.texts.tail()).unwrap_or_default()

@@ -28,7 +28,6 @@ const PAGE: u32 = 500;
 /// A pod's name, and the places that it could use.
 type Wanted = (Box<str>, Vec<Place>);
 
-/// The cluster.
 #[derive(Clone)]
 pub(super) struct Cluster {
     pub(super) client: Client,

@@ -33,7 +33,6 @@ pub(super) struct State {
     pub(super) is_locked: bool,
 }
 
-/// One block.
 #[derive(Debug, Default)]
 pub(super) struct BlockState {
     /// The node that owns it.

@@ -17,7 +17,6 @@ pub(super) struct ServiceName {
     pub(super) name: String,
 }
 
-/// A pool for services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ServicePool {
     pub(super) net: IpNet,

@@ -27,7 +27,6 @@ pub(super) enum Assign {
     /// None.
     #[default]
     Nothing,
-    /// These.
     These(Vec<IpAddr>),
     /// Whichever are free, from these pools or, if there are none, from any.
     Any {

@@ -21,7 +21,6 @@ pub(super) const POOLS_V4: &str = "projectcalico.org/ipv4pools";
 pub(super) const POOLS_V6: &str = "projectcalico.org/ipv6pools";
 pub(super) const ADDRESSES: &str = "projectcalico.org/loadBalancerIPs";
 
-/// A service.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct CachedService {
     /// What it is called, and its annotations.

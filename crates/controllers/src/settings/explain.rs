@@ -9,7 +9,6 @@ use super::Resolved;
 pub struct Explained {
     /// The path of its field in the resource.
     pub field: &'static str,
-    /// Its value.
     pub value: String,
     /// Where the value comes from.
     pub origin: String,

@@ -13,7 +13,6 @@ pub(super) const KINDS: [(Kind, &str); 4] = [
     (Kind::StagedNetworkPolicy, "StagedNetworkPolic"),
 ];
 
-/// The policies there are.
 #[derive(Debug, Default)]
 pub(super) struct Policies {
     tiers: HashMap<Key, Box<str>>,

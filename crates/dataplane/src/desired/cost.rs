@@ -11,7 +11,6 @@ use super::DesiredState;
 /// What a policy costs in the kernel, for all IP versions together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyCost {
-    /// The policy.
     pub policy: Arc<PolicyId>,
     /// Rules in its chains, of both directions. Policies of host endpoints have them in two tables; they count once.
     pub rules: usize,

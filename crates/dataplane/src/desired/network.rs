@@ -28,7 +28,6 @@ pub struct InterfaceState {
     pub index: u32,
     /// Whether it works.
     pub is_up: bool,
-    /// Its addresses.
     pub addresses: BTreeSet<IpAddr>,
 }
 

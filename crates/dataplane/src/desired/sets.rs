@@ -113,7 +113,6 @@ impl Sets {
         changed.cloned().collect()
     }
 
-    /// All sets, for one IP version.
     pub(super) fn everything(&self, version: IpVersion, dataplane: Dataplane) -> Vec<SetChange> {
         let sets = self.known.iter();
         sets.flat_map(|(id, set)| set.all(id, version, dataplane))

@@ -35,7 +35,6 @@ pub(super) struct SavedTable {
 /// A chain of the kernel or of others with rules of ours.
 #[derive(Debug, Default)]
 pub(super) struct HookedChain {
-    /// All its rules.
     pub(super) hashes: Vec<RuleHash>,
     /// The rules of ours, each with the name of the chain in front.
     pub(super) ours: Vec<String>,

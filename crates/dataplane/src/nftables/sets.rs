@@ -51,7 +51,6 @@ fn hash(element: &Element) -> u64 {
     hasher.finish()
 }
 
-/// A set of one kind.
 pub(super) fn set(name: &str, kind: SetKind, ip_version: IpVersion) -> Set {
     let address = match ip_version {
         IpVersion::V4 => Field::Ipv4Addr,
@@ -69,7 +68,6 @@ pub(super) fn map(name: &str) -> Set {
     Set::verdict_map(name, [Field::Ifname])
 }
 
-/// A member as an element.
 pub(super) fn element(member: &Member) -> Element {
     match member {
         Member::Net(net) if net.prefix_len() == net.max_prefix_len() => {

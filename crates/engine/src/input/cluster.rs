@@ -16,17 +16,13 @@ use crate::is_default;
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectName {
-    /// The namespace.
     pub namespace: String,
-    /// The name in it.
     pub name: String,
 }
 
-/// A node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Node {
-    /// Its labels.
     #[serde(skip_serializing_if = "is_default")]
     pub labels: Labels,
     /// Its IPv4 address for BGP, with the prefix length of its subnet.
@@ -61,11 +57,9 @@ pub struct Node {
     pub wireguard: Option<Wireguard>,
 }
 
-/// An address of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeAddress {
-    /// The address.
     pub address: IpAddr,
     /// What it is for.
     pub kind: NodeAddressKind,
@@ -127,10 +121,8 @@ pub struct IpPool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EncapMode {
-    /// Never.
     #[default]
     Never,
-    /// Always.
     Always,
     /// Only to nodes in another subnet.
     CrossSubnet,
@@ -152,7 +144,6 @@ pub struct Block {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Allocation {
-    /// The address.
     pub address: IpAddr,
     /// The node where it is used.
     pub node: String,
@@ -167,7 +158,6 @@ pub struct EndpointSlice {
     /// Addresses of the endpoints.
     #[serde(skip_serializing_if = "is_default")]
     pub addresses: Vec<IpAddr>,
-    /// Their ports.
     #[serde(skip_serializing_if = "is_default")]
     pub ports: Vec<SlicePort>,
 }
@@ -176,7 +166,6 @@ pub struct EndpointSlice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SlicePort {
-    /// The protocol.
     pub protocol: Protocol,
     /// The number.
     pub port: u16,
@@ -200,12 +189,10 @@ pub struct Service {
     /// Addresses outside the cluster.
     #[serde(skip_serializing_if = "is_default")]
     pub external_ips: Vec<String>,
-    /// Its ports.
     #[serde(skip_serializing_if = "is_default")]
     pub ports: Vec<ServicePort>,
 }
 
-/// A port of a service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServicePort {
@@ -299,14 +286,10 @@ pub struct LiveMigration {
 pub enum MigrationSource {
     /// All endpoints of a workload.
     Workload {
-        /// The node.
         node: String,
-        /// The orchestrator.
         orchestrator: String,
-        /// The workload.
         workload: String,
     },
-    /// One endpoint.
     Endpoint(WorkloadEndpointKey),
 }
 
@@ -316,6 +299,5 @@ pub enum MigrationSource {
 pub enum MigrationTarget {
     /// The endpoints with such labels.
     Selector(String),
-    /// One endpoint.
     Endpoint(WorkloadEndpointKey),
 }

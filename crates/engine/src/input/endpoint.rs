@@ -30,7 +30,6 @@ pub struct WorkloadEndpointKey {
 pub struct HostEndpointKey {
     /// The node that it is on.
     pub node: String,
-    /// Its name.
     pub name: String,
 }
 
@@ -114,9 +113,7 @@ pub struct NetworkSet {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointPort {
-    /// The name.
     pub name: String,
-    /// The protocol.
     pub protocol: Protocol,
     /// The number.
     pub port: u16,
@@ -135,7 +132,6 @@ pub struct IpNat {
 /// Limits on the traffic of a workload; 0 means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the fields of the resource, documented there")]
 pub struct QosControls {
     #[serde(skip_serializing_if = "is_default")]
     pub ingress_bandwidth: i64,

@@ -48,7 +48,6 @@ pub struct Policy {
     pub assume_needed_on_every_node: bool,
 }
 
-/// A tier.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Tier {
@@ -69,7 +68,6 @@ pub enum DefaultAction {
     Pass,
 }
 
-/// A profile.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Profile {
@@ -93,7 +91,6 @@ pub struct Rule {
     /// 4 or 6.
     #[serde(skip_serializing_if = "is_default")]
     pub ip_version: Option<u8>,
-    /// The protocol.
     #[serde(skip_serializing_if = "is_default")]
     pub protocol: Option<Protocol>,
     /// Not this protocol.
@@ -123,7 +120,6 @@ pub struct Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icmp {
-    /// The type.
     pub r#type: u8,
     /// The code; any where not given.
     #[serde(default, skip_serializing_if = "is_default")]

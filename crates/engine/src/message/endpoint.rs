@@ -18,7 +18,6 @@ use crate::is_default;
 pub struct WorkloadEndpointId {
     /// Who made the workload.
     pub orchestrator_id: String,
-    /// The workload.
     pub workload_id: String,
     /// The interface inside the workload.
     pub endpoint_id: String,
@@ -53,7 +52,6 @@ pub struct TierInfo {
 /// Tiers in order, shared among the endpoints with the same policies.
 pub type Tiers = Arc<[TierInfo]>;
 
-/// A workload's endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadEndpoint {

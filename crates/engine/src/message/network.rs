@@ -68,10 +68,8 @@ pub enum PoolType {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TunnelType {
-    /// IPIP.
     #[serde(skip_serializing_if = "is_default")]
     pub ipip: bool,
-    /// VXLAN.
     #[serde(skip_serializing_if = "is_default")]
     pub vxlan: bool,
     /// WireGuard.
@@ -83,7 +81,6 @@ pub struct TunnelType {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Vtep {
-    /// The node.
     pub node: String,
     /// The MAC address of its IPv4 device.
     #[serde(skip_serializing_if = "is_default")]
@@ -120,7 +117,6 @@ pub struct Host {
     /// Its AS number.
     #[serde(skip_serializing_if = "is_default")]
     pub asnumber: String,
-    /// Its labels.
     #[serde(skip_serializing_if = "is_default")]
     pub labels: Labels,
 }
@@ -150,7 +146,6 @@ pub struct IpamPool {
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "the fields of the message")]
 pub struct Encapsulation {
-    /// IPIP.
     pub ipip_enabled: bool,
     /// VXLAN over IPv4.
     pub vxlan_enabled: bool,

@@ -11,7 +11,6 @@ use super::SetId;
 use crate::input::Icmp;
 use crate::is_default;
 
-/// A policy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Policy {
@@ -41,7 +40,6 @@ pub struct Policy {
     pub perf_hints: Vec<&'static str>,
 }
 
-/// A profile.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Profile {
@@ -60,7 +58,6 @@ pub struct Rule {
     pub action: Action,
     /// 4 or 6; either where not given.
     pub ip_version: Option<u8>,
-    /// The protocol.
     pub protocol: Option<Protocol>,
     /// Not this protocol.
     pub not_protocol: Option<Protocol>,
@@ -108,15 +105,10 @@ pub struct RuleSide {
 /// The conditions as the user wrote them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Original {
-    /// `selector`
     pub selector: String,
-    /// `notSelector`
     pub not_selector: String,
-    /// `namespaceSelector`
     pub namespace_selector: String,
-    /// `serviceAccounts`
     pub service_accounts: Option<ServiceAccountMatch>,
-    /// `services`
     pub service: Option<ServiceMatch>,
 }
 

@@ -17,7 +17,6 @@ use crate::policies::{APPLY_ON_FORWARD, EGRESS, INGRESS, PRE_DNAT, UNTRACKED};
 pub struct AppliedPolicy {
     /// The tier that it is in.
     pub tier: String,
-    /// The policy.
     pub id: PolicyId,
     /// Its place in the tier; last where not given.
     pub order: Option<f64>,
@@ -92,7 +91,6 @@ impl Engine {
         set.is_some_and(|set| self.sets.members(set).has_networks(is_ipv4))
     }
 
-    /// A local endpoint.
     pub(crate) fn local(&self, key: &EndpointKey) -> Option<&Local> {
         let item = match key {
             EndpointKey::Workload(key) => self.find_workload(key),

@@ -23,7 +23,6 @@ pub enum By {
     Rule {
         /// The tier of the policy.
         tier: Arc<str>,
-        /// The policy.
         policy: Arc<PolicyId>,
         /// The place of the rule in the policy, from 0.
         rule: usize,
@@ -35,7 +34,6 @@ pub enum By {
     },
     /// The end of a tier with policies that apply and do not decide.
     EndOfTier {
-        /// The tier.
         tier: Arc<str>,
         /// What it does.
         action: Action,
@@ -45,7 +43,6 @@ pub enum By {
     },
     /// A rule of a profile, where no policy decides.
     Profile {
-        /// The profile.
         profile: Arc<str>,
         /// The place of the rule in the profile, from 0.
         rule: usize,
@@ -89,14 +86,12 @@ pub enum By {
     },
     /// A node always reaches its own workloads.
     OwnNode {
-        /// The node.
         node: String,
         /// It lets the packet pass.
         action: Action,
     },
     /// What a workload sends to its own node, once its policies let it out.
     EndpointToHost {
-        /// The node.
         node: String,
         /// `defaultEndpointToHostAction` of the node.
         setting: EndpointToHostAction,

@@ -40,7 +40,6 @@ pub trait Kernel {
 /// Where, and for which packets, something decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// The node.
     pub node: &'a str,
     /// Whether the packet is IPv4, and not IPv6.
     pub is_ipv4: bool,
@@ -65,7 +64,6 @@ pub enum Denial {
     },
     /// The kernel of the node did not take it.
     Refused {
-        /// The node.
         node: String,
         /// What was refused: the object itself, or a set that its rules look into.
         object: String,

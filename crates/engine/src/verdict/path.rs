@@ -18,7 +18,6 @@ use super::{By, End, EndpointKey, Flow, Judge, Point, Side, Verdict};
 /// A node that a packet passes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hop {
-    /// The node.
     pub node: String,
     /// Where the packet comes from.
     pub from: Gate,
@@ -48,9 +47,7 @@ pub enum Gate {
 /// A destination before it is translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Translated {
-    /// The address.
     pub address: IpAddr,
-    /// The port.
     pub port: Option<u16>,
 }
 
@@ -58,7 +55,6 @@ pub struct Translated {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stage {
-    /// The node.
     pub node: String,
     /// Whether the packet was coming in, and not going out.
     pub is_inbound: bool,

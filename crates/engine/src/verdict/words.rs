@@ -162,7 +162,6 @@ fn flatten<'a>(expr: Expr<'a>, operands: &mut Vec<Expr<'a>>) {
     }
 }
 
-/// A condition.
 fn condition(expr: Expr<'_>) -> String {
     let joined = |operands: tortie_selector::Operands<'_>, word: &str| {
         let all: Vec<String> = operands.map(condition).collect();

@@ -23,7 +23,6 @@ pub struct PoolUtilization {
     pub reserved: u128,
     /// How many could be given out, whether or not they are in a block yet.
     pub available: u128,
-    /// Its blocks.
     pub blocks: Vec<BlockUtilization>,
 }
 

@@ -17,7 +17,6 @@ pub(crate) struct Message<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// One attribute.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attribute<'a> {
     pub(crate) kind: u16,

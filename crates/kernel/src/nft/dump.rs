@@ -48,16 +48,12 @@ pub struct RuleInKernel<'a> {
 /// What a counter has counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counted {
-    /// The packets.
     pub packets: u64,
-    /// Their bytes.
     pub bytes: u64,
 }
 
-/// A set of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SetInKernel {
-    /// Its name.
     pub name: String,
     flags: u32,
     key_type: u32,
@@ -95,7 +91,6 @@ impl Socket {
         )
     }
 
-    /// The chains of a table.
     pub fn chains(&mut self, table: &Table) -> Result<Vec<Chain>> {
         self.read_at_once(|socket, chains| socket.read_chains(table, chains))
     }
@@ -213,7 +208,6 @@ impl Socket {
 }
 
 impl Chain {
-    /// Its name.
     pub fn name(&self) -> &str {
         match self {
             Self::Regular(name) | Self::Base(name, _) => name,

@@ -36,7 +36,6 @@ pub(super) struct Stored {
 }
 
 impl Element {
-    /// One key.
     pub fn single(key: impl Into<Key>) -> Self {
         Self {
             first: key.into(),

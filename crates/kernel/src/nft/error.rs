@@ -35,7 +35,6 @@ pub enum Error {
     /// An operation has more bytes than a netlink message can hold.
     #[error("nftables: too long for a message: {operation}")]
     TooLong {
-        /// The operation.
         operation: String,
         /// What it would have changed.
         subject: Option<Subject>,

@@ -56,9 +56,7 @@ pub enum Expr {
     },
     /// Goes on if the register compares so with the value.
     Compare {
-        /// The register.
         from: Register,
-        /// How.
         how: Comparison,
         /// With what.
         value: Value,
@@ -76,38 +74,23 @@ pub enum Expr {
     },
     /// Goes on if the register is in the range, both ends included.
     Range {
-        /// The register.
         from: Register,
         /// Goes on if it is not.
         inverted: bool,
-        /// The first.
         first: Value,
-        /// The last.
         last: Value,
     },
     /// Goes on if the register is in the set.
     Lookup {
-        /// The set.
         set: SetReference,
-        /// The register.
         from: Register,
         /// Goes on if it is not.
         inverted: bool,
     },
     /// Does what the map says of the register; goes on if it says nothing.
-    VerdictMap {
-        /// The map.
-        map: SetReference,
-        /// The register.
-        from: Register,
-    },
+    VerdictMap { map: SetReference, from: Register },
     /// Puts a value into a register.
-    Immediate {
-        /// The register.
-        to: Register,
-        /// The value.
-        value: Value,
-    },
+    Immediate { to: Register, value: Value },
     /// Decides.
     Verdict(Verdict),
     /// Counts packets and bytes.
@@ -186,7 +169,6 @@ pub enum Base {
 /// The checksum that follows a change of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Checksum {
-    /// None.
     None,
     /// An internet checksum at this offset from the same base.
     Internet(u32),
@@ -246,9 +228,7 @@ pub struct Limit {
 /// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LimitKind {
-    /// Packets.
     Packets = 0,
-    /// Bytes.
     Bytes = 1,
 }
 
@@ -299,7 +279,6 @@ pub enum FibKey {
     Source = 1,
     /// The destination address.
     Destination = 2,
-    /// The mark.
     Mark = 4,
     /// The interface that the packet arrived by.
     InputInterface = 8,
@@ -312,7 +291,6 @@ pub enum FibKey {
 pub enum FibResult {
     /// The interface's number: four bytes in the machine's order, 0 for none.
     Interface,
-    /// The interface's name.
     InterfaceName,
     /// The kind of address, as in `RTN_LOCAL`: four bytes in the machine's order.
     AddressType,
@@ -332,7 +310,6 @@ pub enum Log {
     },
     /// To the programs that listen to a group.
     Group {
-        /// The group.
         group: u16,
         /// What comes with the packet; cut after 127 bytes, the most that the kernel takes.
         prefix: Arc<str>,
@@ -357,7 +334,6 @@ pub enum Reject {
 /// Why something cannot be reached, for both families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IcmpUnreachable {
-    /// No route.
     NoRoute = 0,
     /// No such port.
     Port = 1,

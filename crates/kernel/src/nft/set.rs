@@ -12,7 +12,6 @@ const VERDICT_DATA: u32 = 0xffff_ff00;
 /// A set or map of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Set {
-    /// Its name.
     pub name: Arc<str>,
     /// What its keys are made of: one field, or several in a row.
     pub key: Vec<Field>,

@@ -10,7 +10,6 @@ pub enum Family {
     Ip,
     /// IPv6.
     Ip6,
-    /// ARP.
     Arp,
     /// IPv4 and IPv6.
     Inet,
@@ -21,14 +20,12 @@ pub enum Family {
 pub struct Table {
     /// The packets that it sees.
     pub family: Family,
-    /// Its name.
     pub name: Arc<str>,
 }
 
 /// A chain that the kernel enters by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BaseChain {
-    /// Its name.
     pub name: Arc<str>,
     /// What its rules can do.
     pub kind: ChainKind,

@@ -77,7 +77,6 @@ impl Transaction {
         self.out.len()
     }
 
-    /// Adds a table.
     pub fn add_table(&mut self, table: &Table) {
         self.message(message::NEW_TABLE, flag::CREATE, table, |out| {
             out.string(table::NAME, &table.name);
@@ -85,7 +84,6 @@ impl Transaction {
         });
     }
 
-    /// Deletes a table and all in it.
     pub fn delete_table(&mut self, table: &Table) {
         self.message(message::DELETE_TABLE, 0, table, |out| {
             out.string(table::NAME, &table.name);
@@ -130,7 +128,6 @@ impl Transaction {
         });
     }
 
-    /// Adds a rule.
     pub fn add_rule(&mut self, table: &Table, chain: &str, place: Place, rule: &Rule) -> Operation {
         let (flags, position) = match place {
             Place::Last => (flag::APPEND, None),

@@ -93,7 +93,6 @@ impl Value {
         Self::from_bytes(prefix.as_bytes())
     }
 
-    /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes
             .get(..usize::from(self.length))

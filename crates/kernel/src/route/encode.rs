@@ -33,7 +33,6 @@ impl Batch {
         self.push(libc::RTM_NEWROUTE, flags, |out| write(out, route));
     }
 
-    /// Deletes a route.
     pub fn delete_route(&mut self, route: &Route) {
         self.push(libc::RTM_DELROUTE, 0, |out| write(out, route));
     }

@@ -19,7 +19,6 @@ const LOOPBACK: u32 = 1;
 pub struct Route {
     /// The table's number.
     pub table: u32,
-    /// The destinations.
     pub destination: IpNet,
     /// The service type that packets must have, 0 for any.
     pub service_type: u8,
@@ -81,7 +80,6 @@ impl Protocol {
     pub const BOOT: Self = Self(libc::RTPROT_BOOT);
     /// The administrator.
     pub const STATIC: Self = Self(libc::RTPROT_STATIC);
-    /// BIRD.
     pub const BIRD: Self = Self(12);
     /// Calico's routes to other nodes, and its blackholes.
     pub const CALICO: Self = Self(80);

@@ -30,10 +30,7 @@ pub enum Error {
     },
     /// An operation has more bytes than a netlink message can hold.
     #[error("too long for a netlink message: {operation}")]
-    TooLong {
-        /// The operation.
-        operation: String,
-    },
+    TooLong { operation: String },
     /// Answers were lost: operations may have been done or not.
     #[error("answers of the kernel were lost; what it has is not known")]
     AnswersLost,

@@ -43,7 +43,6 @@ impl Batch {
         self.push(libc::RTM_NEWNEIGH, flags, |out| write(out, entry));
     }
 
-    /// Deletes an entry.
     pub fn delete_forwarding(&mut self, entry: &Forwarding) {
         self.push(libc::RTM_DELNEIGH, 0, |out| write(out, entry));
     }

@@ -42,7 +42,6 @@ pub(crate) mod family {
     pub(crate) const BRIDGE: u8 = 7;
 }
 
-/// Flags of a route.
 pub(crate) mod route_flag {
     /// The gateway is on the link, whatever the addresses say.
     pub(crate) const ON_LINK: u32 = 0x4;

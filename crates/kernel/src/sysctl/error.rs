@@ -11,16 +11,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// No interface can have this name.
     #[error("`{name}` cannot be the name of an interface")]
-    NotAnInterface {
-        /// The name.
-        name: String,
-    },
+    NotAnInterface { name: String },
     /// The interface is not there, or no longer.
     #[error("there is no interface `{name}`")]
-    MissingInterface {
-        /// Its name.
-        name: String,
-    },
+    MissingInterface { name: String },
     /// Reading failed.
     #[error("cannot read {}", file.display())]
     Read {

@@ -48,7 +48,6 @@ pub enum Error {
     /// What flannel says of a node is of no use.
     #[error("node {node}: {reason}")]
     Node {
-        /// The node.
         node: String,
         /// What is wrong.
         reason: String,
@@ -56,7 +55,6 @@ pub enum Error {
     /// What flannel wrote is of no use.
     #[error("{FLANNEL_FOLDER}/subnet.env on node {node}: {reason}")]
     Subnet {
-        /// The node.
         node: String,
         /// What is wrong.
         reason: String,
@@ -87,7 +85,6 @@ pub enum Error {
     /// A command on a node did not succeed.
     #[error("node {node}: {what} failed{}{log}", if log.is_empty() { "" } else { ": " })]
     Command {
-        /// The node.
         node: String,
         /// What was tried.
         what: &'static str,
@@ -103,7 +100,6 @@ pub enum Error {
     /// Addresses.
     #[error(transparent)]
     Ipam(#[from] tortie_ipam::Error),
-    /// The cluster.
     #[error(transparent)]
     Cluster(#[from] kube::Error),
 }

@@ -16,7 +16,6 @@ const CANAL: &str = "canal";
 pub struct Settings {
     /// Flannel's `DaemonSet`.
     pub flannel_daemonset: String,
-    /// The namespace of that.
     pub flannel_namespace: String,
     /// How long the prefixes of nodes' networks are.
     pub subnet_length: u8,
@@ -30,7 +29,6 @@ pub struct Settings {
     pub port: i64,
     /// Calico's `DaemonSet`.
     pub calico_daemonset: String,
-    /// The namespace of that.
     pub calico_namespace: String,
     /// Where container runtimes look for configurations of networks.
     pub cni_folder: String,

@@ -56,7 +56,6 @@ pub struct User {
     pub username: String,
     /// What tells it from others of the same name, at other times.
     pub uid: String,
-    /// The groups.
     pub groups: Vec<String>,
     /// What else is known of it.
     pub extra: BTreeMap<String, Vec<String>>,

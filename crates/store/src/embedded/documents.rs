@@ -32,7 +32,6 @@ pub struct DocumentKey {
     pub collection: Arc<str>,
     /// Its namespace, or nothing.
     pub namespace: String,
-    /// Its name.
     pub name: String,
 }
 
@@ -86,7 +85,6 @@ pub enum DocumentError {
     /// No document can have this key.
     #[error("no document can be {key}: {reason}")]
     InvalidKey {
-        /// The key.
         key: DocumentKey,
         /// What is wrong with it, and what would be right.
         reason: String,

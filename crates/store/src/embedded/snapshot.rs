@@ -40,7 +40,6 @@ struct Kept {
 pub struct Stored {
     /// Its namespace, or nothing.
     pub namespace: String,
-    /// Its name.
     pub name: String,
     /// The revision of its last change.
     pub revision: u64,

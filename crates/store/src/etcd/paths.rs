@@ -49,7 +49,6 @@ pub(super) enum Location {
     Affinity {
         /// `host` or `virtual`.
         r#type: &'static str,
-        /// The node.
         node: String,
         /// The block.
         cidr: String,

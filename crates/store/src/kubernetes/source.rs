@@ -41,7 +41,6 @@ enum Form {
 /// What an object is to the datastore.
 #[derive(Debug)]
 pub(super) enum Reading {
-    /// A resource.
     Present(Resource),
     /// A resource that counts as deleted.
     Absent(Key),

@@ -26,12 +26,7 @@ pub struct Head {
 pub enum Malformed {
     /// It is longer than the receiver takes.
     #[error("a frame of {length} bytes is longer than the {limit} that are taken")]
-    TooLong {
-        /// Its length.
-        length: usize,
-        /// The limit.
-        limit: usize,
-    },
+    TooLong { length: usize, limit: usize },
     /// The mark is none.
     #[error("{0} is not the mark of a frame; it must be 0 or 1")]
     UnknownMark(u8),

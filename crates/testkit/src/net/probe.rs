@@ -65,7 +65,6 @@ pub enum Packet {
     Icmp {
         /// Its type, in the numbers of the addresses' family.
         kind: u8,
-        /// Its code.
         code: u8,
     },
     /// The first packet of a TCP connection behind an authentication header that nobody can check.

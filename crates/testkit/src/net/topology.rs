@@ -55,7 +55,6 @@ pub struct Node {
 /// A pod as Calico's CNI plugin leaves it: the node has no route to it yet.
 #[derive(Debug, Clone)]
 pub struct Pod {
-    /// Its namespace.
     pub namespace: Namespace,
     /// The interface on the node's side.
     pub interface: String,
@@ -70,7 +69,6 @@ pub struct Pod {
 /// A machine that is neither node nor pod, on a link with the node.
 #[derive(Debug, Clone)]
 pub struct External {
-    /// Its namespace.
     pub namespace: Namespace,
     /// The interface on the node's side.
     pub interface: String,

@@ -33,7 +33,6 @@ enum Right<'a> {
 /// What rules allow that the rights of somebody do not cover.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// Nothing.
     Nothing,
     /// These rules, one a line, as Kubernetes writes them.
     Rules(String),

@@ -25,7 +25,6 @@ const READING: &[&str] = &["get", "list", "watch"];
 const WRITING: &[&str] = &["create", "delete", "deletecollection", "patch", "update"];
 const ANY: &[&str] = &["*"];
 
-/// The roles.
 pub(crate) fn cluster_roles() -> Vec<Value> {
     vec![
         role(

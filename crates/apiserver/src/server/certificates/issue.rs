@@ -49,7 +49,6 @@ pub struct SelfIssued {
     pub authority: String,
     /// The certificate of the server.
     pub certificate: String,
-    /// Its key.
     pub key: String,
 }
 

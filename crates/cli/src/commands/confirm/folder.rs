@@ -39,7 +39,6 @@ pub(super) struct Held {
     _file: File,
 }
 
-/// The folder.
 #[derive(Debug, Clone)]
 pub(super) struct Folder {
     state: PathBuf,

@@ -39,7 +39,6 @@ pub(super) const CAST: [Role; 4] = [
     role("elsewhere", "stranger", 80, 4),
 ];
 
-/// Versions of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(into = "u8")]
 pub(super) enum IpVersion {

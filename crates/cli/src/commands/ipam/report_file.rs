@@ -14,7 +14,6 @@ use tortie_ipam::report::{Allocation, Loaded, Problem, Report, State};
 /// Larger files are not read.
 const MAX_SIZE: u64 = 1 << 30;
 
-/// A report.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReportFile {

@@ -39,7 +39,6 @@ impl Outcome {
         matches!(self, Self::Connected(..))
     }
 
-    /// In one word.
     pub(super) fn word(&self) -> &'static str {
         match self {
             Self::Connected(..) => "CONNECTED",

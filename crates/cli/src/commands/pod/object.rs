@@ -22,7 +22,6 @@ const IMAGE: &str = "tortie-pod";
 pub(super) struct Objects<'a>(pub(super) &'a Client);
 
 impl Objects<'_> {
-    /// The pods of a namespace.
     pub(super) fn pods(&self, namespace: &str) -> Api<Pod> {
         Api::namespaced(self.0.clone(), namespace)
     }

@@ -33,7 +33,6 @@ pub(super) struct Cluster {
     pub(super) version: String,
     /// Whether agents may act on what the datastore says.
     pub(super) ready: bool,
-    /// The nodes.
     pub(super) nodes: Vec<String>,
     /// How many objects there are of each kind.
     pub(super) objects: BTreeMap<&'static str, usize>,

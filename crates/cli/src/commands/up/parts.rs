@@ -195,7 +195,6 @@ impl Parts {
         Ok(())
     }
 
-    /// Starts the controllers.
     pub(in crate::commands) fn start_controllers(
         &mut self,
         client: Client,

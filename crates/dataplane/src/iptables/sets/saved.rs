@@ -16,7 +16,6 @@ pub(super) struct SavedSet {
     pub(super) kind: Option<SetKind>,
     /// How many members it can have.
     pub(super) capacity: u32,
-    /// Its members.
     pub(super) members: Vec<Member>,
     /// How many more it has that are none of ours, whatever they are.
     pub(super) odd: usize,

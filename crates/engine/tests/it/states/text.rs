@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 
 use ipnet::IpNet;
 use tortie_api::rule::Action;
-use tortie_engine::input::{DefaultAction, Labels};
+use tortie_engine::input::DefaultAction;
 use tortie_engine::message::{
     HostEndpoint, MigrationRole, Policy, PolicyId, PortRange, Rule, RuleSide, SetId, TierInfo,
     WorkloadEndpoint, WorkloadEndpointId,
@@ -62,11 +62,6 @@ pub(crate) fn lines(data_plane: &DataPlane, names: &SetNames) -> Vec<String> {
 
 fn set(id: &SetId, names: &SetNames) -> String {
     format!("{{{}}}", names.get(id).map_or(id.as_str(), |name| name))
-}
-
-fn labels(labels: &Labels) -> String {
-    let text: Vec<String> = labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
-    text.join(" ")
 }
 
 fn policy_line(id: &PolicyId, policy: &Policy, names: &SetNames) -> String {

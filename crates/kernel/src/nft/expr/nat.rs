@@ -23,18 +23,14 @@ pub struct Nat {
 /// What is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NatKind {
-    /// The source.
     Source = 0,
-    /// The destination.
     Destination = 1,
 }
 
 /// The registers of the first and last of a range; twice the same for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Registers {
-    /// The first.
     pub first: Register,
-    /// The last.
     pub last: Register,
 }
 
