@@ -1,5 +1,6 @@
-//! `tortie node verify`: does the kernel of this machine have what it should have?
+//! `tortie node verify`: does the kernel of this machine have what it should have? Beside it, what else concerns one node.
 
+mod checksystem;
 pub(super) mod enforced;
 pub(super) mod startup;
 
@@ -23,6 +24,7 @@ const DRIFT: u8 = 1;
 pub(super) async fn run(args: Node, global: &Global) -> Result<ExitCode> {
     let args = match args.command {
         NodeCommand::Verify(args) => args,
+        NodeCommand::CheckSystem(args) => return checksystem::run(&args),
         NodeCommand::Startup(args) => return startup::startup(&args, global).await,
         NodeCommand::TunnelAddresses(args) => {
             return startup::tunnel_addresses(&args, global).await;
