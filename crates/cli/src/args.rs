@@ -9,6 +9,7 @@ mod controllers;
 mod datastore;
 mod demo;
 mod describe;
+mod diags;
 mod diff;
 mod edit;
 mod get;
@@ -44,6 +45,7 @@ pub(crate) use controllers::Controllers;
 pub(crate) use datastore::{Datastore, DatastoreCommand, MigrateCommand};
 pub(crate) use demo::{Demo, DemoDataplane, DemoOutput};
 pub(crate) use describe::Describe;
+pub(crate) use diags::{ClusterArgs, ClusterCommand, ClusterDiags, Diags};
 pub(crate) use diff::{Diff, TROUBLE};
 pub(crate) use edit::Edit;
 pub(crate) use get::Get;
@@ -156,6 +158,8 @@ pub(crate) enum Command {
     Datastore(Datastore),
     /// Look after this node.
     Node(Node),
+    /// Look after the cluster.
+    Cluster(ClusterArgs),
     /// Write a new operator on Tortie's framework.
     Operator(Operator),
     /// Show on this machine what policy does: pods of network namespaces, real packets, nothing left behind.

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::diags::Diags;
 use super::startup::{Startup, TunnelAddresses};
 
 const VERIFY_HELP: &str = "\
@@ -55,6 +56,8 @@ pub(crate) enum NodeCommand {
     /// Try out whether this machine can do what a node has to do.
     #[command(name = "checksystem", visible_alias = "check-system")]
     CheckSystem(CheckSystem),
+    /// Gather what a supporter needs of this node.
+    Diags(Diags),
     /// Find this node's addresses, and make what the datastore must hold for it.
     Startup(Startup),
     /// Give tunnel devices their addresses.

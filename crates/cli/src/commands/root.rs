@@ -44,6 +44,11 @@ pub(super) fn check_system() -> Result<()> {
     )
 }
 
+/// The same for `node diags`, which would miss most.
+pub(super) fn check_diags() -> Result<()> {
+    need("node diags", "reads the kernel's rules and logs")
+}
+
 fn need(command: &str, why: &str) -> Result<()> {
     if rustix::process::geteuid().is_root() || may_change_network() {
         return Ok(());

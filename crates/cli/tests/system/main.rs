@@ -6,6 +6,7 @@ mod confirm;
 mod controllers;
 mod datastore;
 mod demo;
+mod diags;
 mod ipam;
 mod killed;
 mod multi_node;
