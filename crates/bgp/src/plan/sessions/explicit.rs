@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::options::{self, Options, Way};
 use super::{Context, Explicit, Key, usable_as};
 use crate::Family;
-use crate::inputs::{NodeFacts, PeerEntry, Remote};
+use crate::inputs::{self, NodeFacts, PeerEntry, Remote};
 use crate::plan::{NextHop, Origin, Peer, PeerKind, Problems, Via};
 
 /// A neighbour, before it is known how to speak with it.
@@ -163,28 +163,40 @@ impl Context<'_> {
         peer: &PeerEntry,
         problems: &mut Problems,
     ) -> Vec<Neighbour> {
-        let workloads = self.inputs.workload_peers.values();
-        let mut workloads = workloads.filter(|peer| *peer.bgp_peer == **name).peekable();
+        let workloads = self.inputs.workload_peers.iter();
+        let mut workloads = workloads
+            .filter(|(_, peer)| *peer.bgp_peer == **name)
+            .peekable();
         if workloads.peek().is_none() {
             return Vec::new();
         }
         let Some(as_number) = has_as_number(name, peer, problems) else {
             return Vec::new();
         };
-        let addresses = workloads.flat_map(|peer| {
-            let v4 = peer.ipv4.map(IpAddr::V4);
-            v4.into_iter().chain(peer.ipv6.map(IpAddr::V6))
+        let addresses = workloads.flat_map(|(id, peer)| {
+            let v4 = peer.ipv4.map(IpAddr::V4).into_iter();
+            let addresses = v4.chain(peer.ipv6.map(IpAddr::V6));
+            addresses.map(move |address| (id, address))
         });
-        addresses
-            .map(|address| Neighbour {
+        let mut neighbours = Vec::new();
+        for (id, address) in addresses {
+            if !inputs::is_unicast(address) {
+                let origin = Origin::new("WorkloadEndpoint", id.as_str(), "spec.ipNetworks");
+                problems.push(origin.problem(format!(
+                    "{address} is no address of a neighbour; no session is opened"
+                )));
+                continue;
+            }
+            neighbours.push(Neighbour {
                 address,
                 port: None,
                 as_number,
                 cluster_id: None,
                 is_symmetric: false,
                 kind: PeerKind::LocalWorkload,
-            })
-            .collect()
+            });
+        }
+        neighbours
     }
 
     /// The neighbours on the other side of a peer that names this node.

@@ -14,9 +14,9 @@ use crate::text::Password;
 
 const NANOS: i64 = 1_000_000_000;
 
-/// What BIRD takes as the time of a graceful restart, and as that between signs of life.
+/// What can be said to a neighbour about a restart, and the time after which BIRD holds it for dead.
 const MAX_RESTART: u16 = 4095;
-const MAX_KEEPALIVE: u16 = 65535;
+const MAX_KEEPALIVE: u16 = 240;
 
 /// The way to a neighbour.
 #[derive(Clone, Copy)]
@@ -144,7 +144,7 @@ fn seconds(
     let seconds = seconds.filter(|seconds| (min..=max).contains(seconds));
     if seconds.is_none() {
         problems.push(origin.problem(format!(
-            "{rounded}s is not from {min}s to {max}s, which is what BGP can say; BIRD's default is used"
+            "{rounded}s is not from {min}s to {max}s, which is what BIRD can keep to; its default is used"
         )));
     }
     seconds
