@@ -1,0 +1,23 @@
+//! BGP: what a node tells its neighbours, and what it takes from them, as BIRD's configuration.
+//!
+//! ```text
+//! resources ─▶ Inputs ─▶ Plan ─▶ render: text for BIRD 2, or confd's files for BIRD 1.6
+//! ```
+//!
+//! # Invariants
+//! - Inputs, plan and text are pure: no I/O, no clock, no panic on data. The same objects give the same text, in whatever order
+//!   they came.
+//! - An object that cannot be read, or a field of one, is a [`Problem`] and takes no other down.
+//! - No text of an object reaches the configuration but through the types of [`text`].
+
+mod family;
+pub mod inputs;
+pub mod plan;
+mod problem;
+pub mod render;
+pub mod text;
+
+pub use family::{Family, PerFamily};
+pub use inputs::{Identity, Inputs, Update};
+pub use plan::Plan;
+pub use problem::Problem;
