@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tortie_api::without_effect::{self, without_effect};
 use tortie_api::{Kind, Path, Problems, Resource};
+use tortie_convert as convert;
 use tortie_convert::{Converted, Converter, Fidelity, ObjectProblem};
 use tortie_engine::Update;
 use tortie_engine::input::ObjectName;
@@ -27,29 +28,6 @@ use self::remarks::Remarks;
 use self::services::KubernetesSource;
 
 pub use self::remarks::Remark;
-
-/// The kinds that a node's agent follows, besides services and what is behind them.
-const AGENT_KINDS: [Kind; 19] = [
-    Kind::BgpConfiguration,
-    Kind::BgpPeer,
-    Kind::ClusterInformation,
-    Kind::FelixConfiguration,
-    Kind::GlobalNetworkPolicy,
-    Kind::GlobalNetworkSet,
-    Kind::HostEndpoint,
-    Kind::IpPool,
-    Kind::IpamBlock,
-    Kind::LiveMigration,
-    Kind::NetworkPolicy,
-    Kind::NetworkSet,
-    Kind::Node,
-    Kind::Profile,
-    Kind::StagedGlobalNetworkPolicy,
-    Kind::StagedKubernetesNetworkPolicy,
-    Kind::StagedNetworkPolicy,
-    Kind::Tier,
-    Kind::WorkloadEndpoint,
-];
 
 /// The kinds that a node's agent only tells people about.
 const TOLD_KINDS: [Kind; 1] = [Kind::BgpFilter];
@@ -144,7 +122,7 @@ impl Config {
     /// What a node's agent follows. `cluster` is the cluster that is the datastore, if one is.
     pub fn for_agent(cluster: Option<kube::Client>) -> Self {
         Self {
-            kinds: AGENT_KINDS.to_vec(),
+            kinds: [&convert::POLICY_KINDS[..], &convert::NODE_KINDS].concat(),
             optional_kinds: TOLD_KINDS.to_vec(),
             cluster,
             pace: Pace::default(),

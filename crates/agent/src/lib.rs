@@ -15,7 +15,6 @@ mod agent;
 pub mod asked;
 mod claim;
 mod derive;
-mod files;
 mod health;
 pub mod host;
 pub mod inputs;
@@ -32,7 +31,6 @@ mod status;
 
 pub use agent::{Agent, Error, Options, Stop};
 pub use derive::engine_config;
-pub use files::replace_file;
 pub use health::Health;
 pub use local::{LocalAgent, Settings};
 pub use metrics::Metrics;

@@ -8,10 +8,10 @@ use tortie_dataplane::{ClusterNetwork, ClusterOptions, MtuOptions};
 use tortie_engine::Message;
 use tortie_engine::message::{Route, RouteTypes};
 use tortie_error::Causes;
+use tortie_files::PUBLIC;
 use tortie_kernel::route;
 use tortie_rules::IpVersion;
 
-use crate::files::replace_file;
 use crate::host::versions;
 use tortie_config::{Config, Pattern};
 
@@ -121,7 +121,7 @@ impl Overlay {
         let Some(file) = &self.mtu_file else {
             return;
         };
-        match replace_file(file, &mtu.to_string()) {
+        match tortie_files::replace(file, mtu.to_string(), PUBLIC) {
             Ok(()) => self.written = Some(mtu),
             Err(error) => {
                 tracing::warn!(

@@ -1,16 +1,13 @@
 //! Files that tell who sets workloads up that an endpoint's policy is in force.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tortie_engine::message::{WorkloadEndpoint, WorkloadEndpointId};
-
-/// The folder below the one that is configured.
-const FOLDER: &str = "endpoint-status";
+use tortie_files::places;
 
 /// The files, and what is in them.
 #[derive(Debug)]
@@ -38,7 +35,7 @@ struct Content<'a> {
 impl StatusFiles {
     pub(crate) fn new(prefix: &Path) -> Self {
         Self {
-            folder: prefix.join(FOLDER),
+            folder: prefix.join(places::ENDPOINT_STATUS),
             written: BTreeMap::new(),
             is_clean: false,
         }
@@ -94,6 +91,10 @@ impl StatusFiles {
     }
 }
 
+fn file_name(id: &WorkloadEndpointId) -> String {
+    places::endpoint_status(&id.orchestrator_id, &id.workload_id, &id.endpoint_id)
+}
+
 fn content(endpoint: &WorkloadEndpoint) -> String {
     let peer = endpoint.local_bgp_peer.as_ref();
     let content = Content {
@@ -104,26 +105,6 @@ fn content(endpoint: &WorkloadEndpoint) -> String {
         bgp_peer_name: peer.map_or("", |peer| &peer.bgp_peer_name),
     };
     serde_json::to_string(&content).unwrap_or_default()
-}
-
-/// The parts of the identity, separated by spaces, with what a file's name cannot hold escaped.
-fn file_name(id: &WorkloadEndpointId) -> String {
-    let parts = [&id.orchestrator_id, &id.workload_id, &id.endpoint_id];
-    parts.map(|part| escaped(part)).join(" ")
-}
-
-/// As Go escapes a segment of a path.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        let is_plain = byte.is_ascii_alphanumeric() || b"-_.~$&+=:@".contains(&byte);
-        if is_plain {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -139,14 +120,9 @@ mod tests {
     }
 
     #[test]
-    fn files_are_named_after_the_endpoint() {
-        assert_eq!(file_name(&id("default/pod-1")), "k8s default%2Fpod-1 eth0");
-    }
-
-    #[test]
     fn files_follow_the_endpoints_that_are_up() {
         let folder = tempfile::tempdir().expect("a folder");
-        let stale = folder.path().join(FOLDER);
+        let stale = folder.path().join(places::ENDPOINT_STATUS);
         fs::create_dir_all(&stale).expect("a folder");
         fs::write(stale.join("k8s old eth0"), "{}").expect("a file");
         let endpoint = WorkloadEndpoint {

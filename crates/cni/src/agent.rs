@@ -7,10 +7,11 @@
 use std::fs;
 use std::path::Path;
 
+use tortie_files::places;
+
 use crate::config::NetworkConfig;
 use crate::error::{Code, Error, Result};
 
-const READY_FILE: &str = "/var/run/calico/agent-ready";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Refuses to go on unless an agent has brought policy into force since the machine started.
@@ -19,7 +20,7 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<()> {
         return Ok(());
     }
     let file = if config.agent_ready_file.as_os_str().is_empty() {
-        Path::new(READY_FILE)
+        Path::new(places::AGENT_READY)
     } else {
         &config.agent_ready_file
     };

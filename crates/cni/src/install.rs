@@ -13,6 +13,8 @@ mod template;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use tortie_files::SECRET;
+
 use crate::error::{Code, Error, Result};
 
 pub use kubeconfig::ServiceAccount;
@@ -29,9 +31,6 @@ const TLS_FILES: [&str; 3] = ["etcd-ca", "etcd-cert", "etcd-key"];
 const TLS_FOLDER: &str = "calico-tls";
 
 const KUBECONFIG: &str = "calico-kubeconfig";
-
-/// For the owner alone: there are secrets in them.
-const SECRET: u32 = 0o600;
 
 /// What is to be installed, and where.
 #[derive(Debug, Clone)]
@@ -122,7 +121,7 @@ impl Plan {
             tracing::info!(%step, "Installing");
             let done = match step {
                 Step::Copy { from, to } => files::copy(from, to),
-                Step::Write { to, content } => files::write(to, content.as_bytes(), SECRET),
+                Step::Write { to, content } => tortie_files::replace(to, content, SECRET),
                 Step::Remove { path } => files::remove(path),
             };
             done.map_err(Error::of(Code::Other, format!("cannot {step}")))?;

@@ -14,6 +14,7 @@ mod cluster;
 mod endpoint;
 mod felix_configuration;
 mod keys;
+mod kinds;
 mod kubernetes;
 mod network;
 mod policy;
@@ -33,6 +34,7 @@ use tortie_api::{Kind, Path, Problem, Problems, Resource};
 use tortie_engine::input::{HostEndpointKey, IpPool, ObjectName, Policy, Update};
 
 use keys::{Contested, Remembered};
+pub use kinds::{NODE_KINDS, POLICY_KINDS};
 pub use kubernetes::{endpoint_slice, service};
 pub use policy::policy_id;
 

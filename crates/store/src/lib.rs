@@ -10,7 +10,6 @@
 //! - An object that cannot be read is reported beside the others, never instead of them.
 
 mod cause;
-pub mod contract;
 mod default_profile;
 pub mod embedded;
 mod error;
@@ -19,12 +18,14 @@ pub mod ipam_names;
 mod json;
 mod key;
 pub mod kubernetes;
+mod numbers;
 pub mod shared;
 pub mod socket;
 mod store;
 
 pub use error::{Error, Result};
 pub use key::{Key, Query, Revision};
+pub use numbers::{ChangeNumbers, Numbering};
 pub use store::{
     Change, Compacted, Event, Invalid, List, Precondition, Store, Verified, Watch, Write,
 };

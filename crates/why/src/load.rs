@@ -9,9 +9,10 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{Api, ListParams};
 use serde::de::DeserializeOwned;
 use tortie_agent::RecordingFile;
-use tortie_api::{Kind, Problems};
+use tortie_api::Problems;
 use tortie_client::Client;
 use tortie_client::connect::Connection;
+use tortie_convert::POLICY_KINDS;
 use tortie_error::Causes;
 use tortie_store::{List, Query};
 
@@ -19,24 +20,6 @@ use crate::object::{self, HostPod, host_addresses};
 use crate::sources::Source;
 use crate::world::{Builder, Listener, World};
 use tortie_input as input;
-
-/// The kinds that have a part in policy.
-const KINDS: [Kind; 14] = [
-    Kind::FelixConfiguration,
-    Kind::GlobalNetworkPolicy,
-    Kind::GlobalNetworkSet,
-    Kind::HostEndpoint,
-    Kind::IpPool,
-    Kind::NetworkPolicy,
-    Kind::NetworkSet,
-    Kind::Node,
-    Kind::Profile,
-    Kind::StagedGlobalNetworkPolicy,
-    Kind::StagedKubernetesNetworkPolicy,
-    Kind::StagedNetworkPolicy,
-    Kind::Tier,
-    Kind::WorkloadEndpoint,
-];
 
 /// How many objects a cluster is asked for at once.
 const PAGE: u32 = 500;
@@ -180,7 +163,7 @@ pub(crate) async fn from_client(client: &Client, tell: Tell<'_>) -> Result<World
 }
 
 async fn resources(client: &Client, builder: &mut Builder, tell: Tell<'_>) -> Result<usize> {
-    let queries = KINDS.map(Query::all);
+    let queries = POLICY_KINDS.map(Query::all);
     let lists = join_all(queries.iter().map(|query| client.list(query))).await;
     take_lists(lists, builder, tell)
 }

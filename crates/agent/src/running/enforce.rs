@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use tortie_backoff::Backoff;
 use tortie_dataplane::WorkloadState;
 use tortie_error::Causes;
+use tortie_files::PUBLIC;
 use tortie_kernel::release_unused_memory;
 use tortie_rules::Dataplane as Kind;
 
 use super::{Running, ToDo};
 use crate::agent::Agent;
-use crate::files::replace_file;
 use crate::health::Part;
 use crate::host::interfaces;
 
@@ -293,7 +293,8 @@ fn ready(agent: &Agent) {
     agent.metrics.initial_seconds.set(took.as_secs_f64());
     tracing::info!(?took, "Everything is in force");
     if let Some(file) = &agent.options.ready_file
-        && let Err(error) = fs::read_to_string(BOOT_ID).and_then(|boot| replace_file(file, &boot))
+        && let Err(error) =
+            fs::read_to_string(BOOT_ID).and_then(|boot| tortie_files::replace(file, boot, PUBLIC))
     {
         tracing::error!(
             file = %file.display(),

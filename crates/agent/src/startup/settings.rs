@@ -7,12 +7,11 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use tortie_api::scalar::{AsNumber, felix_bool};
+use tortie_files::places;
 use tortie_variables as variables;
 
 use crate::startup::autodetect::{Method, Version};
 use crate::startup::pools::PoolSettings;
-
-const NODE_NAME_FILE: &str = "/var/lib/calico/nodename";
 
 /// What the environment says of a node.
 #[derive(Debug, Clone)]
@@ -72,7 +71,7 @@ impl Settings {
         let read = Variables(variables);
         let name_file = read
             .text(variables::CALICO_NODENAME_FILE)
-            .unwrap_or(NODE_NAME_FILE);
+            .unwrap_or(places::NODE_NAME);
         let name_file = PathBuf::from(name_file);
         Ok(Self {
             name: node_name(&read, &name_file, machine),

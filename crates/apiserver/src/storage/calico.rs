@@ -1,7 +1,5 @@
 //! Calico's resources in any of the datastores, with Calico's rules for writes.
 
-mod numbers;
-
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,10 +8,9 @@ use serde_json::Value;
 use tortie_api::{Kind, Resource};
 use tortie_client::Client;
 use tortie_store::embedded::{Most, Snapshot, Stored};
-use tortie_store::{Key, Precondition, Query, Revision};
+use tortie_store::{Key, Numbering, Precondition, Query, Revision};
 use tortie_sync::watch_resumed;
 
-use self::numbers::Shapes;
 use super::{Change, Changes, Mode, Storage, What, before_writing, store_failure};
 use crate::failure::{Failure, Reason, Result};
 use crate::registry::{Content, ResourceType};
@@ -22,7 +19,7 @@ use crate::registry::{Content, ResourceType};
 #[derive(Clone)]
 pub struct CalicoStorage {
     client: Client,
-    shapes: Arc<Shapes>,
+    numbering: Arc<Numbering>,
 }
 
 impl CalicoStorage {
@@ -30,7 +27,7 @@ impl CalicoStorage {
     pub fn new(client: Client) -> Self {
         Self {
             client,
-            shapes: Arc::default(),
+            numbering: Arc::default(),
         }
     }
 }
@@ -88,7 +85,8 @@ impl Storage for CalicoStorage {
             }
             revision = part.revision;
         }
-        self.shapes.number(kind, &revision)
+        let number = self.numbering.number(kind, &revision);
+        number.map_err(|error| store_failure(of, "", error))
     }
 
     fn snapshot(&self) -> Result<Option<Snapshot>> {
@@ -196,7 +194,7 @@ impl Storage for CalicoStorage {
     async fn watch(&self, of: &ResourceType, from: u64) -> Result<Changes> {
         let kind = kind_of(of)?;
         let of = of.clone();
-        let (from, mut numbers) = self.shapes.start(kind, from);
+        let (from, mut numbers) = self.numbering.start(kind, from);
         let watch = watch_resumed(self.client.store(), &Query::all(kind), &from).await;
         let watch = watch.map_err(|error| store_failure(&of, "", error))?;
         let changes = watch.map(move |event| {
@@ -213,7 +211,8 @@ impl Storage for CalicoStorage {
                 }
                 tortie_store::Change::Bookmark => What::Bookmark,
             };
-            let revision = numbers.next(&event.revision, what != What::Bookmark)?;
+            let revision = numbers.next(&event.revision, what != What::Bookmark);
+            let revision = revision.map_err(|error| store_failure(&of, "", error))?;
             Ok(Change { revision, what })
         });
         Ok(changes.boxed())

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tortie_files::places;
 use tortie_variables as variables;
 
 /// Where a recording goes if nobody names a file.
@@ -42,7 +43,7 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) status_folder: Option<PathBuf>,
     /// File that tells CNI plugins how large packets of pods may be.
-    #[arg(long, value_name = "FILE", default_value = "/var/lib/calico/mtu")]
+    #[arg(long, value_name = "FILE", default_value = places::MTU)]
     pub(crate) mtu_file: PathBuf,
     /// Record what the policy engine is told, for `tortie replay`; SIGUSR1 ends that, and starts one at any other time.
     #[arg(
@@ -56,10 +57,6 @@ pub(crate) struct Agent {
     #[arg(long)]
     pub(crate) take_over: bool,
     /// File that tells CNI plugins that policy is in force; without it they connect no pods.
-    #[arg(
-        long,
-        value_name = "FILE",
-        default_value = "/var/run/calico/agent-ready"
-    )]
+    #[arg(long, value_name = "FILE", default_value = places::AGENT_READY)]
     pub(crate) ready_file: PathBuf,
 }

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use tortie_files::places;
+
 use super::NetworkConfig;
 use crate::error::{Code, Error, Result};
 
-const NODE_NAME_FILE: &str = "/var/lib/calico/nodename";
-const MTU_FILE: &str = "/var/lib/calico/mtu";
 const KERNEL_NAME: &str = "/proc/sys/kernel/hostname";
 
 /// The name of this node: configured, of the agent's file, or the machine's.
@@ -16,7 +16,7 @@ const KERNEL_NAME: &str = "/proc/sys/kernel/hostname";
 /// Unless the configuration says otherwise the file must be there even where its content is not used: it tells that the
 /// agent has been started.
 pub(crate) fn node_name(config: &NetworkConfig) -> Result<String> {
-    let file = or_default(&config.nodename_file, NODE_NAME_FILE);
+    let file = or_default(&config.nodename_file, places::NODE_NAME);
     let read = fs::read_to_string(&file);
     if let Err(error) = &read
         && !config.nodename_file_optional
@@ -50,7 +50,7 @@ fn name_from(config: &NetworkConfig, file: Option<&str>) -> Result<String> {
 
 /// The largest packet: configured, or of the agent's file; none to leave it to the kernel.
 pub(crate) fn mtu(config: &NetworkConfig) -> Result<Option<u32>> {
-    mtu_from(config, &or_default(&config.mtu_file, MTU_FILE))
+    mtu_from(config, &or_default(&config.mtu_file, places::MTU))
 }
 
 fn mtu_from(config: &NetworkConfig, file: &Path) -> Result<Option<u32>> {

@@ -1,18 +1,12 @@
-//! Files that are replaced as a whole.
+//! Files and folders of an installation.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 /// How much of two files is compared at a time.
 const CHUNK: usize = 1 << 16;
-
-/// Writes a file with these permissions.
-pub(super) fn write(to: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    replace(to, mode, |file| file.write_all(content))
-}
 
 /// Copies a file with its permissions, unless it is there as it should be.
 pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
@@ -21,7 +15,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
         return Ok(());
     }
     let mut source = File::open(from)?;
-    replace(to, mode, |file| io::copy(&mut source, file).map(drop))?;
+    tortie_files::fill(to, mode, |file| io::copy(&mut source, file).map(drop))?;
     if is_same(from, to)? {
         Ok(())
     } else {
@@ -49,36 +43,6 @@ pub(super) fn is_writable(folder: &Path) -> bool {
     // What was not made need not be removed.
     let _ = made.as_ref().map(|_| fs::remove_file(&probe));
     made.is_ok()
-}
-
-fn replace(to: &Path, mode: u32, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let temporary = beside(to);
-    // One that was left by somebody who was killed may have other permissions.
-    remove(&temporary)?;
-    let write = || {
-        let mut opened = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(&temporary)?;
-        fill(&mut opened)?;
-        opened.set_permissions(Permissions::from_mode(mode))?;
-        opened.sync_all()?;
-        fs::rename(&temporary, to)
-    };
-    write().inspect_err(|_| {
-        let _ = remove(&temporary);
-    })
-}
-
-/// On the same file system, and with a name that runtimes do not read.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.file_name().map(OsString::from).unwrap_or_default();
-    name.push(".tmp");
-    path.with_file_name(name)
 }
 
 fn is_same(one: &Path, other: &Path) -> io::Result<bool> {

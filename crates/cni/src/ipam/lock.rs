@@ -6,10 +6,9 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 use tortie_error::Causes;
+use tortie_files::places;
 
 use crate::config::NetworkConfig;
-
-const FILE: &str = "/var/run/calico/ipam.lock";
 
 /// The lock, until it is dropped; nothing where it could not be had.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ impl Lock {
 /// The file that is locked.
 pub(super) fn path(config: &NetworkConfig) -> &Path {
     if config.ipam_lock_file.as_os_str().is_empty() {
-        Path::new(FILE)
+        Path::new(places::IPAM_LOCK)
     } else {
         &config.ipam_lock_file
     }

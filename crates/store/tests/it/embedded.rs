@@ -14,9 +14,9 @@ use futures::StreamExt;
 use tempfile::TempDir;
 use tortie_api::network_set::NetworkSetSpec;
 use tortie_api::{NetworkSet, Resource};
-use tortie_store::contract::Subject;
 use tortie_store::embedded::{DocumentKey, EmbeddedStore};
 use tortie_store::{Change, Error, Key, Kind, Query, Revision, Store};
+use tortie_store_contract::Subject;
 
 /// Tells a child process which store to open.
 const STORE: &str = "TORTIE_TEST_STORE";
@@ -28,7 +28,7 @@ fn setup(case: &str) -> Ready<(Subject, TempDir)> {
 }
 
 mod contract {
-    tortie_store::store_contract!(super::setup);
+    tortie_store_contract::store_contract!(super::setup);
 }
 
 fn set(name: &str, nets: usize) -> Resource {

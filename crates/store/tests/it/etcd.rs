@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch::{self, Sender};
-use tortie_store::contract::Subject;
 use tortie_store::etcd::{EtcdConfig, EtcdStore, Pem};
 use tortie_store::{
     Change, Error, Key, Kind, Precondition, Query, Resource, Revision, Store, Watch,
 };
+use tortie_store_contract::Subject;
 use tortie_testkit::{Etcd, EtcdConfig as ServerConfig, Tls};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ async fn setup(case: &str) -> (Subject, ()) {
 }
 
 mod contract {
-    tortie_store::store_contract!(super::setup);
+    tortie_store_contract::store_contract!(super::setup);
 }
 
 async fn shared() -> EtcdStore {

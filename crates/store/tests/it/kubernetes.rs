@@ -12,7 +12,7 @@ mod watches;
 
 use tortie_api::crd::Group;
 use tortie_store::Kind;
-use tortie_store::contract::Subject;
+use tortie_store_contract::Subject;
 
 use crate::kubernetes::cluster::{create_namespaces, store};
 
@@ -32,7 +32,7 @@ mod contract_v3 {
         (super::subject(case, super::Group::V3).await, ())
     }
 
-    tortie_store::store_contract!(setup);
+    tortie_store_contract::store_contract!(setup);
 }
 
 mod contract_v1 {
@@ -40,7 +40,7 @@ mod contract_v1 {
         (super::subject(case, super::Group::V1).await, ())
     }
 
-    tortie_store::store_contract!(setup);
+    tortie_store_contract::store_contract!(setup);
 }
 
 async fn subject(case: &str, group: Group) -> Subject {

@@ -16,12 +16,12 @@ use tokio::sync::{Barrier, oneshot};
 use tokio::task::JoinHandle;
 use tortie_api::network_set::NetworkSetSpec;
 use tortie_api::{NetworkSet, Resource};
-use tortie_store::contract::Subject;
 use tortie_store::embedded::EmbeddedStore;
 use tortie_store::socket::{SocketStore, bind, serve};
 use tortie_store::{
     Change, Error, Key, Kind, List, Precondition, Query, Result, Revision, Store, Watch,
 };
+use tortie_store_contract::Subject;
 
 /// A served store in a folder of its own.
 struct Server {
@@ -78,7 +78,7 @@ async fn setup(case: &str) -> (Subject, Server) {
 }
 
 mod contract {
-    tortie_store::store_contract!(super::setup);
+    tortie_store_contract::store_contract!(super::setup);
 }
 
 fn set(name: &str, nets: usize) -> Resource {

@@ -16,7 +16,13 @@ const WITHIN_A_LAYER: [(&str, &str); 9] = [
 ];
 
 /// Packages that are part of no program.
-const TOOLS: [&str; 4] = ["fuzzing", "namespace-baseline", "testkit", "tidy"];
+const TOOLS: [&str; 5] = [
+    "fuzzing",
+    "namespace-baseline",
+    "store-contract",
+    "testkit",
+    "tidy",
+];
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();

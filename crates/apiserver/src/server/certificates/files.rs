@@ -1,9 +1,11 @@
 //! A folder for certificates and secrets.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use tortie_files::{PUBLIC, SECRET};
 
 use super::Error;
 
@@ -47,34 +49,17 @@ impl Folder {
 
     /// Replaces a file that everybody may read who gets here.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), Error> {
-        self.replace(name, text, 0o644)
+        self.replace(name, text, PUBLIC)
     }
 
     /// Replaces a file that its owner alone may read.
     pub(super) fn write_secret(&self, name: &str, text: &str) -> Result<(), Error> {
-        self.replace(name, text, 0o600)
+        self.replace(name, text, SECRET)
     }
 
     fn replace(&self, name: &str, text: &str, mode: u32) -> Result<(), Error> {
         let path = self.path.join(name);
-        let new = self.path.join(format!(".{name}.new"));
-        // From an attempt that was cut off; its permissions are not known.
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(failed("remove", &new)(error));
-            }
-            _ => {}
-        }
-        let write = || {
-            let mut options = OpenOptions::new();
-            let mut file = options.write(true).create_new(true).mode(mode).open(&new)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&new, &path)?;
-            // Else the old file may be back after a loss of power.
-            File::open(&self.path)?.sync_all()
-        };
-        write().map_err(failed("write", &path))
+        tortie_files::replace(&path, text, mode).map_err(failed("write", &path))
     }
 }
 

@@ -1,12 +1,13 @@
 //! The folder in which everything is kept that waits for confirmation.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use tortie_files::SECRET;
 use tortie_variables as variables;
 
 use super::pending::{Pending, State};
@@ -207,20 +208,12 @@ impl Folder {
         Ok(file)
     }
 
-    /// Writes beside the old file and puts that in its place, so that a crash leaves one of the two.
     fn save(&self, pending: &Pending) -> Result<()> {
         let path = self.file(&pending.id, PENDING);
-        let new = self.file(&pending.id, "new");
-        let write = || -> std::io::Result<()> {
-            let mut options = OpenOptions::new();
-            let options = options.write(true).create(true).truncate(true).mode(0o600);
-            let mut file = options.open(&new)?;
-            file.write_all(&serde_json::to_vec_pretty(pending)?)?;
-            file.sync_all()?;
-            std::fs::rename(&new, &path)?;
-            File::open(&self.path)?.sync_all()
-        };
-        write().with_context(|| format!("cannot write {}", path.display()))
+        let written = serde_json::to_vec_pretty(pending)
+            .map_err(Into::into)
+            .and_then(|text| tortie_files::replace(&path, text, SECRET));
+        written.with_context(|| format!("cannot write {}", path.display()))
     }
 
     fn file(&self, id: &str, end: &str) -> PathBuf {

@@ -8,7 +8,6 @@ use anyhow::{Context as _, Result};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use tortie_agent::replace_file;
 use tortie_agent::startup::autodetect::Interface;
 use tortie_agent::startup::tunnel::{self, Outcome};
 use tortie_agent::startup::{KubernetesFacts, Registrar, Settings, follow, register};
@@ -52,7 +51,7 @@ pub(crate) async fn place(
     }
     give_addresses(client, &settings.name).await?;
     let file = &settings.name_file;
-    replace_file(file, &settings.name)
+    tortie_files::replace(file, &settings.name, tortie_files::PUBLIC)
         .with_context(|| format!("writing the node's name to {}", file.display()))?;
     Ok(own)
 }

@@ -8,18 +8,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
+use tortie_files::places;
 use tortie_kernel::route::Socket;
 
 use crate::args::Global;
 use crate::config::data_folder;
-
-/// Where CNI plugins look for the size of packets.
-const MTU_FILE: &str = "/var/lib/calico/mtu";
-/// Where they look whether policy is in force.
-const READY_FILE: &str = "/var/run/calico/agent-ready";
-
-/// Where the agent tells which endpoints are up, in its folder for that.
-const STATUS_FOLDER: &str = "endpoint-status";
 
 /// How long a pod of `tortie pod run` waits until its policy is in force.
 const POLICY_PATIENCE: u32 = 10;
@@ -38,8 +31,8 @@ impl Surroundings {
     /// The machine, with the places that others know too.
     pub(super) fn machine() -> Self {
         Self {
-            mtu_file: MTU_FILE.into(),
-            ready_file: READY_FILE.into(),
+            mtu_file: places::MTU.into(),
+            ready_file: places::AGENT_READY.into(),
             status_folder: None,
         }
     }
@@ -56,7 +49,7 @@ impl Surroundings {
         };
         // What is told there is of a network that is gone.
         let _ = fs::remove_file(&own.ready_file);
-        let _ = fs::remove_dir_all(folder.join(STATUS_FOLDER));
+        let _ = fs::remove_dir_all(folder.join(places::ENDPOINT_STATUS));
         Ok(own)
     }
 
@@ -78,7 +71,7 @@ impl Surroundings {
             "agent_ready_file": self.ready_file,
         });
         if let Some(folder) = &self.status_folder {
-            network["endpoint_status_dir"] = json!(folder.join(STATUS_FOLDER));
+            network["endpoint_status_dir"] = json!(folder.join(places::ENDPOINT_STATUS));
             network["policy_setup_timeout_seconds"] = json!(POLICY_PATIENCE);
         }
         network

@@ -164,7 +164,7 @@ impl Store for MemoryStore {
 }
 
 mod contract {
-    use tortie_store::contract::Subject;
+    use tortie_store_contract::Subject;
 
     use super::MemoryStore;
 
@@ -173,7 +173,7 @@ mod contract {
         (Subject::new(MemoryStore::default(), case), ())
     }
 
-    tortie_store::store_contract! { setup:
+    tortie_store_contract::store_contract! { setup:
         a_created_object_can_be_read,
         a_create_of_what_is_there_fails,
         what_is_not_there_is_not_found,

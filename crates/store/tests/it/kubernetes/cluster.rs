@@ -7,7 +7,8 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tortie_api::crd::{self, Group};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
-use tortie_store::{Change, Event, Key, Kind, Query, Resource, Revision, Store, Watch, contract};
+use tortie_store::{Change, Event, Key, Kind, Query, Resource, Revision, Store, Watch};
+use tortie_store_contract as contract;
 use tortie_testkit::KubeApiServer;
 
 /// Far beyond what anything here takes; only a lost event waits so long.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tortie_api::{API_VERSION, Kind, Resource};
 
-use super::Subject;
+use crate::Subject;
 
 /// A rich object. Its name follows from its content where Calico wants that.
 pub(super) fn rich(subject: &Subject, kind: Kind) -> Resource {

@@ -2,11 +2,9 @@
 
 use tortie_api::{BlockAffinity, Resource};
 
-use super::{Subject, assert_same, count, set_count};
-use crate::error::Error;
-use crate::ipam_names;
-use crate::key::{Key, Revision};
-use crate::store::{Precondition, Write};
+use tortie_store::{Error, Key, Precondition, Revision, Write, ipam_names};
+
+use crate::{Subject, assert_same, count, set_count};
 
 /// What was created is there, with a revision.
 pub async fn a_created_object_can_be_read(subject: &Subject) {

@@ -11,26 +11,27 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use tortie_api::Kind;
-use tortie_store::Revision;
 
-use crate::failure::{Failure, Reason, Result};
+use crate::error::{Error, Result};
+use crate::key::Revision;
 
 /// Which parts the revisions of kinds have: for each whether there is anything to count.
-#[derive(Default)]
-pub(super) struct Shapes {
+#[derive(Debug, Default)]
+pub struct Numbering {
     by_kind: Mutex<HashMap<Kind, Vec<bool>>>,
 }
 
 /// The numbers of the changes of one watch.
-pub(super) struct Numbers {
+#[derive(Debug)]
+pub struct ChangeNumbers {
     last: u64,
     /// The revision of the change before.
     parts: Vec<String>,
 }
 
-impl Shapes {
+impl Numbering {
     /// The number of a list.
-    pub(super) fn number(&self, kind: Kind, revision: &Revision) -> Result<u64> {
+    pub fn number(&self, kind: Kind, revision: &Revision) -> Result<u64> {
         let parts: Vec<&str> = revision.0.split('/').collect();
         if let [one] = parts.as_slice() {
             return number(one);
@@ -42,7 +43,7 @@ impl Shapes {
     }
 
     /// Where a watch after a number begins, and what numbers its changes.
-    pub(super) fn start(&self, kind: Kind, from: u64) -> (Revision, Numbers) {
+    pub fn start(&self, kind: Kind, from: u64) -> (Revision, ChangeNumbers) {
         let by_kind = self.by_kind.lock().unwrap_or_else(PoisonError::into_inner);
         let one = vec![true];
         let shape = by_kind.get(&kind).unwrap_or(&one).iter();
@@ -55,13 +56,13 @@ impl Shapes {
         };
         let parts: Vec<String> = shape.map(part).collect();
         let revision = Revision(parts.join("/"));
-        (revision, Numbers { last: from, parts })
+        (revision, ChangeNumbers { last: from, parts })
     }
 }
 
-impl Numbers {
+impl ChangeNumbers {
     /// The number of the next change, or of how far a watch has come in which nothing changed.
-    pub(super) fn next(&mut self, revision: &Revision, is_change: bool) -> Result<u64> {
+    pub fn next(&mut self, revision: &Revision, is_change: bool) -> Result<u64> {
         let parts: Vec<&str> = revision.0.split('/').collect();
         if let [one] = parts.as_slice() {
             return number(one);
@@ -92,10 +93,8 @@ fn furthest_behind(parts: &[&str]) -> Result<u64> {
 }
 
 fn number(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| {
-        let message = format!("the datastore's revision {text:?} is not a number");
-        Failure::new(Reason::Internal, message)
-    })
+    text.parse()
+        .map_err(|_| Error::message(format!("the datastore's revision {text:?} is not a number")))
 }
 
 #[cfg(test)]
@@ -108,10 +107,10 @@ mod tests {
 
     #[test]
     fn plain_revisions_stay_as_they_are() {
-        let shapes = Shapes::default();
-        assert_eq!(shapes.number(Kind::Tier, &revision("12")).unwrap(), 12);
-        assert!(shapes.number(Kind::Tier, &revision("x")).is_err());
-        let (from, mut numbers) = shapes.start(Kind::Tier, 12);
+        let numbering = Numbering::default();
+        assert_eq!(numbering.number(Kind::Tier, &revision("12")).unwrap(), 12);
+        assert!(numbering.number(Kind::Tier, &revision("x")).is_err());
+        let (from, mut numbers) = numbering.start(Kind::Tier, 12);
         assert_eq!(from, revision("12"));
         // Changes of one transaction have one revision.
         for (given, expected) in [("13", 13), ("13", 13), ("20", 20)] {
@@ -121,10 +120,10 @@ mod tests {
 
     #[test]
     fn combined_revisions_are_numbered_in_the_order_in_which_changes_come() {
-        let shapes = Shapes::default();
-        let listed = shapes.number(Kind::Profile, &revision("12/10"));
+        let numbering = Numbering::default();
+        let listed = numbering.number(Kind::Profile, &revision("12/10"));
         assert_eq!(listed.unwrap(), 10);
-        let (from, mut numbers) = shapes.start(Kind::Profile, 10);
+        let (from, mut numbers) = numbering.start(Kind::Profile, 10);
         assert_eq!(from, revision("10/10"));
         for (given, is_change, expected) in [
             ("11/10", true, 11),
@@ -142,10 +141,10 @@ mod tests {
 
     #[test]
     fn kinds_that_are_not_there_have_nothing_to_count() {
-        let shapes = Shapes::default();
-        let listed = shapes.number(Kind::GlobalNetworkPolicy, &revision("12/"));
+        let numbering = Numbering::default();
+        let listed = numbering.number(Kind::GlobalNetworkPolicy, &revision("12/"));
         assert_eq!(listed.unwrap(), 12);
-        let (from, mut numbers) = shapes.start(Kind::GlobalNetworkPolicy, 12);
+        let (from, mut numbers) = numbering.start(Kind::GlobalNetworkPolicy, 12);
         assert_eq!(from, revision("12/"));
         // All of it is told when it comes, before its part has a number.
         for (given, expected) in [("12/", 13), ("12/20", 20), ("21/20", 21)] {

@@ -2,10 +2,9 @@
 
 use futures::future::join_all;
 
-use super::{Subject, count, set_count};
-use crate::error::Error;
-use crate::key::{Key, Revision};
-use crate::store::Write;
+use tortie_store::{Error, Key, Revision, Write};
+
+use crate::{Subject, count, set_count};
 
 const WRITERS: usize = 8;
 const UPDATES: usize = 25;

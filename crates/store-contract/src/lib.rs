@@ -16,29 +16,27 @@ use std::sync::Arc;
 use futures::{StreamExt as _, stream};
 use tortie_api::network_set::NetworkSetSpec;
 use tortie_api::{Kind, NetworkSet, Resource};
+use tortie_store::{Key, Query, Result, Revision, Store, Watch};
 
-pub use self::concurrency::{
+pub use concurrency::{
     updates_of_many_writers_are_never_lost, writes_made_together_do_not_disturb_each_other,
 };
-pub use self::reads::{
+pub use reads::{
     every_kind_survives_the_round_trip, lists_are_in_order_of_namespace_and_name,
     lists_select_by_namespace_and_name, several_objects_are_read_at_once,
     the_default_allow_profile_is_always_there, the_parts_of_a_list_make_it_up,
     what_is_not_there_is_not_found,
 };
-pub use self::watches::{
+pub use watches::{
     a_watch_from_a_list_misses_nothing, a_watch_replays_what_was_changed_before_it_started,
     a_watch_sees_deletes, many_watches_see_the_same, watches_see_every_change_once_and_in_order,
 };
-pub use self::writes::{
+pub use writes::{
     a_create_of_what_is_there_fails, a_created_object_can_be_read, a_delete_gives_what_was_there,
     a_delete_needs_its_preconditions, affinities_are_found_by_their_owner,
     an_object_made_again_is_another_one, an_update_needs_the_current_revision,
     writes_made_together_are_all_made_or_none,
 };
-use crate::error::Result;
-use crate::key::{Key, Query, Revision};
-use crate::store::{Store, Watch};
 
 /// A datastore to be tested, and what it cannot do.
 #[derive(Clone)]
@@ -89,7 +87,7 @@ macro_rules! store_contract {
         $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
         async fn $case() {
             let (subject, _guard) = $setup(stringify!($case)).await;
-            $crate::contract::$case(&subject).await;
+            $crate::$case(&subject).await;
         })*
     };
 }

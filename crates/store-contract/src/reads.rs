@@ -3,10 +3,9 @@
 use futures::StreamExt as _;
 use tortie_api::{Kind, Resource};
 
-use super::{Subject, assert_same, objects};
-use crate::error::Error;
-use crate::key::{Key, Query, Revision};
-use crate::store::{List, Precondition};
+use tortie_store::{Error, Key, List, Precondition, Query, Revision};
+
+use crate::{Subject, assert_same, objects};
 
 const DEFAULT_ALLOW: &str = "projectcalico-default-allow";
 

@@ -7,9 +7,9 @@ use futures::StreamExt;
 use futures::future::join_all;
 use tortie_api::Kind;
 
-use super::{Subject, count, set_count};
-use crate::key::{Key, Query, Revision};
-use crate::store::{Change, Event, Precondition, Watch};
+use tortie_store::{Change, Event, Key, Precondition, Query, Revision, Watch};
+
+use crate::{Subject, count, set_count};
 
 /// Far beyond what any event takes; only a lost one waits so long.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -161,7 +161,7 @@ async fn write(subject: Subject, writer: usize) {
 }
 
 async fn start(subject: &Subject, query: &Query, from: &Revision) -> Watch {
-    let watch = super::watch(&subject.store, query, from).await;
+    let watch = crate::watch(&subject.store, query, from).await;
     watch.unwrap_or_else(|error| panic!("watch of {query:?}: {error}"))
 }
 
