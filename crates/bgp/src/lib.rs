@@ -3,3 +3,5 @@
 //! ```text
 //! resources ─▶ Inputs ─▶ Plan ─▶ render: text for BIRD 2, or confd's files for BIRD 1.6
 //! ```
+
+pub mod bird;
