@@ -16,6 +16,7 @@ mod command;
 mod error;
 pub mod reply;
 pub mod socket;
+pub mod status;
 
 pub use command::{Configure, Routes, Switch};
 pub use error::{Error, Problem, Result};
