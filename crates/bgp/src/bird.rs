@@ -13,12 +13,15 @@
 
 pub mod answer;
 mod command;
+pub mod config_file;
 mod error;
+pub mod reload;
 pub mod reply;
 pub mod socket;
 pub mod status;
 
 pub use command::{Configure, Routes, Switch};
+pub use config_file::ConfigFile;
 pub use error::{Error, Problem, Result};
 pub use reply::Reply;
 pub use socket::{Connection, Limits, Socket};
