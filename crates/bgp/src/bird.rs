@@ -14,6 +14,7 @@
 pub mod answer;
 mod command;
 pub mod config_file;
+pub mod daemon;
 mod error;
 pub mod reload;
 pub mod reply;
@@ -22,6 +23,7 @@ pub mod status;
 
 pub use command::{Configure, Routes, Switch};
 pub use config_file::ConfigFile;
+pub use daemon::Daemon;
 pub use error::{Error, Problem, Result};
 pub use reply::Reply;
 pub use socket::{Connection, Limits, Socket};
