@@ -10,6 +10,7 @@
 //! - An object that cannot be read, or a field of one, is a [`Problem`] and takes no other down.
 //! - No text of an object reaches the configuration but through the types of [`text`].
 
+pub mod bird;
 mod family;
 pub mod inputs;
 pub mod plan;
