@@ -10,8 +10,7 @@ use serde_json::Value;
 use tortie_api::{Kind, Resource};
 use tortie_client::Client;
 use tortie_store::embedded::{Most, Snapshot, Stored};
-use tortie_store::{Key, Precondition, Query, Revision};
-use tortie_sync::watch_resumed;
+use tortie_store::{Key, Precondition, Query, Revision, watch_resumed};
 
 use self::numbers::Shapes;
 use super::{Change, Changes, Mode, Storage, What, before_writing, store_failure};
