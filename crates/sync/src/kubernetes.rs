@@ -11,4 +11,4 @@ pub use connection::{Connection, Told};
 pub use endpoint::{Endpoint, Selection, built, in_time, path_segment};
 pub use failure::Error;
 pub use page::{PAGE_SIZE, Page};
-pub use source::KubernetesSource;
+pub use source::{KubernetesSource, item};

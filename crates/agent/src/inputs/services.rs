@@ -5,8 +5,8 @@ use k8s_openapi::api::discovery::v1::{Endpoint as SliceEndpoint, EndpointPort, E
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use tortie_convert as convert;
-use tortie_engine::Update;
-use tortie_sync::kubernetes::{Endpoint, KubernetesSource};
+use tortie_sync::Item;
+use tortie_sync::kubernetes::{Endpoint, KubernetesSource, item};
 
 use super::Input;
 
@@ -28,9 +28,7 @@ struct SliceContent {
 
 pub(super) fn services(client: &kube::Client) -> KubernetesSource<Input> {
     let endpoint = Endpoint::new("/api/v1", "services", true);
-    KubernetesSource::new(client.clone(), vec![endpoint], |object| {
-        read_service(object).map(input)
-    })
+    KubernetesSource::new(client.clone(), vec![endpoint], read_service)
 }
 
 pub(super) fn endpoint_slices(client: &kube::Client) -> KubernetesSource<Input> {
@@ -38,38 +36,36 @@ pub(super) fn endpoint_slices(client: &kube::Client) -> KubernetesSource<Input> 
         let base = format!("/apis/discovery.k8s.io/{version}");
         Endpoint::new(base, "endpointslices", true)
     });
-    KubernetesSource::new(client.clone(), versions.into(), |object| {
-        read_slice(object).map(input)
-    })
+    KubernetesSource::new(client.clone(), versions.into(), read_slice)
 }
 
-fn input(update: Update) -> Input {
-    Input::Update(Box::new(update))
-}
-
-fn read_service(object: &str) -> serde_json::Result<Update> {
+fn read_service(object: &str) -> serde_json::Result<Item<Input>> {
     let ServiceContent {
         metadata,
         spec,
         status,
     } = serde_json::from_str(object)?;
-    Ok(convert::service(&Service {
+    let service = Service {
         metadata,
         spec,
         status,
-    }))
+    };
+    let update = Box::new(convert::service(&service));
+    Ok(item(&service.metadata, Input::Update(update)))
 }
 
-fn read_slice(object: &str) -> serde_json::Result<Update> {
+fn read_slice(object: &str) -> serde_json::Result<Item<Input>> {
     let SliceContent {
         metadata,
         endpoints,
         ports,
     } = serde_json::from_str(object)?;
-    Ok(convert::endpoint_slice(&EndpointSlice {
+    let slice = EndpointSlice {
         metadata,
         endpoints,
         ports,
         ..EndpointSlice::default()
-    }))
+    };
+    let update = Box::new(convert::endpoint_slice(&slice));
+    Ok(item(&slice.metadata, Input::Update(update)))
 }

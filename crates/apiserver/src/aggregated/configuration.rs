@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use tortie_serve::Authorities;
-use tortie_sync::kubernetes::{Endpoint, KubernetesSource, Selection};
+use tortie_sync::kubernetes::{Endpoint, KubernetesSource, Selection, item};
 use tortie_sync::{Change, Follower, Keeper, Name, Pace, State, Status};
 
 use super::Error;
@@ -64,7 +64,10 @@ impl Configuration {
             ..Selection::default()
         };
         let maps = vec![Endpoint::of::<ConfigMap>()];
-        let source = KubernetesSource::new(client.clone(), maps, |map| serde_json::from_str(map));
+        let source = KubernetesSource::new(client.clone(), maps, |map| {
+            let map: ConfigMap = serde_json::from_str(map)?;
+            Ok(item(&map.metadata.clone(), map))
+        });
         let source = Arc::new(source.selecting(selection));
         let reader = Reader {
             configuration: self,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use async_trait::async_trait;
 use kube::{Client, Resource as _};
 use tortie_sync::kubernetes::{Endpoint, KubernetesSource, Selection};
-use tortie_sync::{Change, Follower, Keeper, Name, Pace, State, Status};
+use tortie_sync::{Change, Follower, Item, Keeper, Name, Pace, State, Status};
 
 use super::kept::Place;
 use super::{CacheOptions, Shared};
@@ -28,7 +28,11 @@ pub(super) fn follower<K: Object>(
         if let Some(trim) = trim {
             trim(&mut object);
         }
-        Ok(object)
+        Ok(Item {
+            name: Name::new(object.namespace().unwrap_or_default(), object.name()),
+            version: object.version().into(),
+            state: State::Present(object),
+        })
     };
     let selection = Selection {
         namespace: options.namespace.unwrap_or_default(),

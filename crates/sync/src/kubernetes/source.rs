@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
 use super::connection::Told;
@@ -15,8 +16,8 @@ use crate::object::{Item, Name, State};
 use crate::revision::Revision;
 use crate::source::{Change, Event, Events, Failure, Part, Reading, Source};
 
-/// What becomes of an object that is given as JSON.
-type Read<V> = dyn Fn(&str) -> serde_json::Result<V> + Send + Sync;
+/// Reads an object that is given as JSON.
+type Read<V> = dyn Fn(&str) -> serde_json::Result<Item<V>> + Send + Sync;
 
 /// Objects of one kind. A cluster that does not serve them does not serve them yet.
 pub struct KubernetesSource<V> {
@@ -30,7 +31,7 @@ pub struct KubernetesSource<V> {
     read: Arc<Read<V>>,
 }
 
-/// What tells an object and its version from others.
+/// What tells an object and its version from others, where the rest of it cannot be read or is of no interest.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Head {
@@ -50,7 +51,7 @@ impl<V> KubernetesSource<V> {
     pub fn new(
         client: kube::Client,
         endpoints: Vec<Endpoint>,
-        read: impl Fn(&str) -> serde_json::Result<V> + Send + Sync + 'static,
+        read: impl Fn(&str) -> serde_json::Result<Item<V>> + Send + Sync + 'static,
     ) -> Self {
         Self {
             client,
@@ -109,7 +110,9 @@ impl<V> KubernetesSource<V> {
         limit: Option<u32>,
         from: Option<String>,
     ) -> Result<Page<Item<V>>, Failure> {
-        let take = |object: &str| Ok(item(object, &*self.read));
+        let take = |object: &str| {
+            Ok((self.read)(object).unwrap_or_else(|error| unreadable(object, &error)))
+        };
         let page = endpoint.page(&self.client, &self.selection, limit, from, take);
         Ok(page.await?)
     }
@@ -159,39 +162,49 @@ impl<V: Send + 'static> Source<V> for KubernetesSource<V> {
 }
 
 fn event<V>(told: &Told, read: &Read<V>) -> Event<V> {
-    let (Told::Set(object) | Told::Deleted(object) | Told::Bookmark(object)) = told;
-    let head = head_of(object.get());
-    let change = match told {
-        Told::Set(object) => Some(Change::Set(item_of(&head, object.get(), read))),
-        Told::Deleted(_) => Some(Change::Remove(head.name())),
-        Told::Bookmark(_) => None,
+    let (revision, change) = match told {
+        Told::Set(object) => {
+            let read = read(object.get());
+            let revision = match &read {
+                Ok(item) => item.version.to_string(),
+                Err(_) => Head::of(object.get()).metadata.resource_version,
+            };
+            let item = read.unwrap_or_else(|error| unreadable(object.get(), &error));
+            (revision, Some(Change::Set(item)))
+        }
+        Told::Deleted(object) => {
+            let head = Head::of(object.get());
+            let name = head.name();
+            (head.metadata.resource_version, Some(Change::Remove(name)))
+        }
+        Told::Bookmark(object) => (Head::of(object.get()).metadata.resource_version, None),
     };
-    let revision = Revision(head.metadata.resource_version);
-    Event { revision, change }
-}
-
-fn item<V>(object: &str, read: &Read<V>) -> Item<V> {
-    item_of(&head_of(object), object, read)
-}
-
-fn item_of<V>(head: &Head, object: &str, read: &Read<V>) -> Item<V> {
-    let name = head.name();
-    match read(object) {
-        Ok(value) => Item {
-            name,
-            version: head.metadata.resource_version.as_str().into(),
-            state: State::Present(value),
-        },
-        Err(error) => Item::unreadable(name, error.to_string(), None),
+    Event {
+        revision: Revision(revision),
+        change,
     }
 }
 
-/// Nothing of it can be told of what is no object at all.
-fn head_of(object: &str) -> Head {
-    serde_json::from_str(object).unwrap_or_default()
+fn unreadable<V>(object: &str, error: &serde_json::Error) -> Item<V> {
+    Item::unreadable(Head::of(object).name(), error.to_string(), None)
+}
+
+/// An object with this metadata.
+pub fn item<V>(metadata: &ObjectMeta, value: V) -> Item<V> {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    Item {
+        name: Name::new(&text(&metadata.namespace), &text(&metadata.name)),
+        version: text(&metadata.resource_version).into(),
+        state: State::Present(value),
+    }
 }
 
 impl Head {
+    /// Nothing can be told of what is no object at all.
+    fn of(object: &str) -> Self {
+        serde_json::from_str(object).unwrap_or_default()
+    }
+
     fn name(&self) -> Name {
         Name::new(&self.metadata.namespace, &self.metadata.name)
     }

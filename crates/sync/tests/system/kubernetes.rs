@@ -12,7 +12,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
 use tokio::sync::mpsc;
-use tortie_sync::kubernetes::{Endpoint, KubernetesSource, Selection};
+use tortie_sync::kubernetes::{Endpoint, KubernetesSource, Selection, item};
 use tortie_sync::{Change, Counters, Follower, Keeper, Name, Pace, State, Status};
 use tortie_testkit::KubeApiServer;
 
@@ -133,7 +133,8 @@ impl Cluster {
         KubernetesSource::new(self.client.clone(), endpoints, |object| {
             let map: ConfigMap = serde_json::from_str(object)?;
             let number = map.data.unwrap_or_default().remove("number");
-            serde_json::from_str(&number.unwrap_or_default())
+            let number = serde_json::from_str(&number.unwrap_or_default())?;
+            Ok(item(&map.metadata, number))
         })
         .selecting(selection)
         .in_pages_of(2)
