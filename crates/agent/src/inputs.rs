@@ -4,7 +4,6 @@
 //! - A version of an object that cannot be read leaves the last one that could be in force.
 
 mod remarks;
-mod services;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,6 +19,7 @@ use tortie_engine::Update;
 use tortie_engine::input::ObjectName;
 use tortie_store::{Key, Query, Store, StoreSource};
 
+use tortie_sync::kubernetes;
 use tortie_sync::{Batch as Told, Changed, Counters, Followers, Name, Pace, State, Status, Wake};
 
 use self::remarks::Remarks;
@@ -144,9 +144,13 @@ impl Config {
             add(Topic::Kind(*kind), Arc::new(source), is_optional);
         }
         if let Some(cluster) = &self.cluster {
-            let services = services::services(cluster);
+            let services = kubernetes::services(cluster, |service| {
+                Input::Update(Box::new(convert::service(&service)))
+            });
             add(Topic::Service, Arc::new(services), false);
-            let slices = services::endpoint_slices(cluster);
+            let slices = kubernetes::endpoint_slices(cluster, |slice| {
+                Input::Update(Box::new(convert::endpoint_slice(&slice)))
+            });
             add(Topic::EndpointSlice, Arc::new(slices), false);
         }
         topics

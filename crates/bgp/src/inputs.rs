@@ -144,6 +144,15 @@ impl Inputs {
         of_peers.chain(of_mesh).map(secret_ref).collect()
     }
 
+    /// Whether this node may have sessions with its own workloads.
+    pub fn has_workload_peers(&self) -> bool {
+        let mut concerning = self.concerning.iter();
+        concerning.any(|name| {
+            let peer = self.peers.get(name);
+            peer.is_some_and(|peer| !peer.spec.local_workload_selector.is_empty())
+        })
+    }
+
     fn put(&mut self, resource: Resource) -> bool {
         match resource {
             Resource::Node(node) => self.put_node(&node),

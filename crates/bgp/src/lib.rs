@@ -16,6 +16,7 @@ pub mod inputs;
 pub mod plan;
 mod problem;
 pub mod render;
+pub mod speaker;
 pub mod text;
 
 pub use family::{Family, PerFamily};

@@ -58,6 +58,11 @@ impl<V: Send + 'static> Followers<V> {
         self.mailbox.receive().await
     }
 
+    /// Waits for what is new, and leaves it there for [`Followers::try_recv`].
+    pub async fn changed(&self) {
+        self.mailbox.filled().await;
+    }
+
     /// Like [`Followers::recv`], on a thread that may block; nothing if nothing comes in time.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Option<Batch<V>> {
         self.mailbox.receive_timeout(timeout)

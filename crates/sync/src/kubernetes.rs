@@ -5,10 +5,12 @@ mod connection;
 mod endpoint;
 mod failure;
 mod page;
+mod services;
 mod source;
 
 pub use connection::{Connection, Told};
 pub use endpoint::{Endpoint, Selection, built, in_time, path_segment};
 pub use failure::Error;
 pub use page::{PAGE_SIZE, Page};
+pub use services::{endpoint_slices, services};
 pub use source::{KubernetesSource, item};

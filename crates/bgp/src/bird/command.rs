@@ -150,6 +150,18 @@ impl Socket {
         self.ask(&format!("{word} \"{name}\"")).await.map(drop)
     }
 
+    /// Ends all sessions, with a good-bye to each peer. BIRD goes on.
+    pub async fn end_sessions(&self) -> Result<()> {
+        let mut connection = self.connect().await?;
+        for protocol in connection.protocols().await? {
+            if protocol.is_bgp() {
+                let name = in_quotes(&protocol.name)?;
+                connection.ask(&format!("disable \"{name}\"")).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Ends BIRD, with a good-bye to all peers.
     pub async fn down(&self) -> Result<()> {
         self.ask("down").await.map(drop)

@@ -1,0 +1,73 @@
+//! Services and what is behind them, which are no resources of Calico.
+
+use k8s_openapi::api::core::v1::{Service, ServiceSpec, ServiceStatus};
+use k8s_openapi::api::discovery::v1::{Endpoint as SliceEndpoint, EndpointPort, EndpointSlice};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+
+use super::endpoint::Endpoint;
+use super::source::{KubernetesSource, item};
+
+/// What is used of a service.
+#[derive(Deserialize)]
+struct ServiceContent {
+    metadata: ObjectMeta,
+    spec: Option<ServiceSpec>,
+    status: Option<ServiceStatus>,
+}
+
+/// What is used of a slice; the same in all versions of the API.
+#[derive(Deserialize)]
+struct SliceContent {
+    metadata: ObjectMeta,
+    endpoints: Option<Vec<SliceEndpoint>>,
+    ports: Option<Vec<EndpointPort>>,
+}
+
+/// All services, as what their reader makes of them.
+pub fn services<V>(
+    client: &kube::Client,
+    read: impl Fn(Service) -> V + Send + Sync + 'static,
+) -> KubernetesSource<V> {
+    let endpoint = Endpoint::new("/api/v1", "services", true);
+    KubernetesSource::new(client.clone(), vec![endpoint], move |object| {
+        let ServiceContent {
+            metadata,
+            spec,
+            status,
+        } = serde_json::from_str(object)?;
+        let of = metadata.clone();
+        let service = Service {
+            metadata,
+            spec,
+            status,
+        };
+        Ok(item(&of, read(service)))
+    })
+}
+
+/// All slices with endpoints of services, of the version of the API that is served.
+pub fn endpoint_slices<V>(
+    client: &kube::Client,
+    read: impl Fn(EndpointSlice) -> V + Send + Sync + 'static,
+) -> KubernetesSource<V> {
+    let versions = ["v1", "v1beta1"].map(|version| {
+        let base = format!("/apis/discovery.k8s.io/{version}");
+        Endpoint::new(base, "endpointslices", true)
+    });
+    KubernetesSource::new(client.clone(), versions.into(), move |object| {
+        let SliceContent {
+            metadata,
+            endpoints,
+            ports,
+        } = serde_json::from_str(object)?;
+        let of = metadata.clone();
+        let slice = EndpointSlice {
+            metadata,
+            endpoints,
+            ports,
+            ..EndpointSlice::default()
+        };
+        Ok(item(&of, read(slice)))
+    })
+}
