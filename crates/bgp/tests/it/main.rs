@@ -2,5 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod concern;
+mod problems;
+mod services;
+mod sessions;
 mod vectors;
 mod world;
