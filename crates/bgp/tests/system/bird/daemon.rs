@@ -143,12 +143,15 @@ fn a_killed_bird_is_started_again_and_its_neighbour_keeps_its_routes() {
 }
 
 #[test]
-fn an_ordered_restart_keeps_the_routes_of_the_neighbour() {
+fn two_ordered_restarts_keep_the_routes_of_the_neighbour() {
     with_daemon(async |pair, mut held| {
         let before = held.running.borrow().clone().unwrap();
         let seen = loses_no_route(pair, async || {
             held.order(Order::Restart).await;
-            held.other_than(before.process).await;
+            let first = held.other_than(before.process).await;
+            // While that one still waits for its neighbours.
+            held.order(Order::Restart).await;
+            held.other_than(first.process).await;
         })
         .await;
         println!("{seen}");
