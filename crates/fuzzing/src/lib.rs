@@ -4,6 +4,7 @@
 //! `fuzz/regressions`.
 
 pub mod api_body;
+pub mod bird_reply;
 pub mod cni_config;
 pub mod etcd_value;
 pub mod recording;

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::{fs, panic};
 
 use tortie_fuzzing::{
-    api_body, cni_config, etcd_value, recording, resource, selector, socket_frame,
+    api_body, bird_reply, cni_config, etcd_value, recording, resource, selector, socket_frame,
 };
 
-const TARGETS: [&str; 7] = [
+const TARGETS: [&str; 8] = [
     "api_body",
+    "bird_reply",
     "cni_config",
     "etcd_value",
     "recording",
@@ -51,6 +52,11 @@ fn check(target: &str, function: fn(&[u8])) {
 #[test]
 fn bodies_of_requests() {
     check("api_body", api_body::check);
+}
+
+#[test]
+fn answers_of_bird() {
+    check("bird_reply", bird_reply::check);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tortie_bgp::bird::answer::Protocol;
 use tortie_bgp::bird::daemon::{Options, Order, Running};
 use tortie_bgp::bird::{Daemon, Error, Result};
 
-use super::site::{BIRD, Pair, Site, await_that, block_on, kill};
+use super::site::{BIRD, CONF, Pair, Site, await_that, block_on, kill};
 
 /// A daemon that runs beside a test, in the network of its site.
 pub(super) struct Held {
@@ -56,7 +56,10 @@ impl Held {
 
 /// Runs a test with both sites connected, on a thread in A's network, where the daemon keeps BIRD.
 fn with_daemon<T: Send>(test: impl AsyncFnOnce(&Pair, Held) -> T + Send) -> T {
-    let pair = Pair::new();
+    with_daemon_of(&Pair::new(), test)
+}
+
+fn with_daemon_of<T: Send>(pair: &Pair, test: impl AsyncFnOnce(&Pair, Held) -> T + Send) -> T {
     pair.a
         .namespace()
         .run(|| {
@@ -74,7 +77,7 @@ fn with_daemon<T: Send>(test: impl AsyncFnOnce(&Pair, Held) -> T + Send) -> T {
                     status.recovery.is_none()
                 })
                 .await;
-                test(&pair, held).await
+                test(pair, held).await
             })
         })
         .unwrap()
@@ -143,13 +146,38 @@ fn a_killed_bird_is_started_again_and_its_neighbour_keeps_its_routes() {
 }
 
 #[test]
-fn two_ordered_restarts_keep_the_routes_of_the_neighbour() {
+fn an_ordered_restart_keeps_the_routes_of_the_neighbour() {
     with_daemon(async |pair, mut held| {
         let before = held.running.borrow().clone().unwrap();
         let seen = loses_no_route(pair, async || {
             held.order(Order::Restart).await;
+            held.other_than(before.process).await;
+        })
+        .await;
+        println!("{seen}");
+    });
+}
+
+/// BIRD waits for a peer that does not come before it tells anything, and peers bridge one restart at a time.
+#[test]
+fn an_ordered_restart_waits_until_the_one_before_is_over() {
+    let pair = Pair::new();
+    let texts = pair.texts_of_a(|conf| {
+        conf.recovery = 4;
+        conf.more =
+            "protocol bgp Mesh_172_20_0_99 { local as 64512; neighbor 172.20.0.99 as 64512; \
+                     graceful restart; ipv4 { import all; export all; }; }\n"
+                .to_owned();
+    });
+    std::fs::write(pair.a.config(), &texts[CONF]).unwrap();
+    with_daemon_of(&pair, async |pair, mut held| {
+        let before = held.running.borrow().clone().unwrap();
+        let seen = loses_no_route(pair, async || {
+            held.order(Order::Restart).await;
             let first = held.other_than(before.process).await;
-            // While that one still waits for its neighbours.
+            pair.await_sessions().await;
+            let status = pair.a.socket().status().await.unwrap();
+            assert!(status.recovery.is_some());
             held.order(Order::Restart).await;
             held.other_than(first.process).await;
         })

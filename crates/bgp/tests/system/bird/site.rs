@@ -54,6 +54,8 @@ pub(super) struct Kernel(RouteSocket);
 pub(super) struct Conf {
     pub(super) router_id: String,
     pub(super) local_as: u32,
+    /// How long BIRD waits for all peers after a start, in seconds.
+    pub(super) recovery: u32,
     /// Of the block that the node has.
     pub(super) blocks: Vec<IpNet>,
     /// Added as it is.
@@ -143,6 +145,7 @@ impl Site {
         Conf {
             router_id: self.v4.to_string(),
             local_as: 64512,
+            recovery: 20,
             blocks: vec![
                 self.block(),
                 format!("fd65:{}::/122", self.number).parse().unwrap(),
@@ -164,11 +167,12 @@ impl Site {
         let Conf {
             router_id,
             local_as,
+            recovery,
             blocks,
             more,
         } = conf;
         let mut text = vec![
-            format!("log stderr all;\nrouter id {router_id};\ngraceful restart wait 20;"),
+            format!("log stderr all;\nrouter id {router_id};\ngraceful restart wait {recovery};"),
             "protocol device { scan time 1; }".to_owned(),
             "protocol direct { interface \"eth0\"; ipv4; ipv6; }".to_owned(),
         ];
