@@ -18,14 +18,11 @@ use tortie_convert as convert;
 use tortie_convert::{Converted, Converter, Fidelity, ObjectProblem};
 use tortie_engine::Update;
 use tortie_engine::input::ObjectName;
-use tortie_store::{Key, Query, Store};
+use tortie_store::{Key, Query, Store, StoreSource};
 
-use tortie_sync::{
-    Batch as Told, Changed, Counters, Followers, Name, Pace, State, Status, StoreSource, Wake,
-};
+use tortie_sync::{Batch as Told, Changed, Counters, Followers, Name, Pace, State, Status, Wake};
 
 use self::remarks::Remarks;
-use self::services::KubernetesSource;
 
 pub use self::remarks::Remark;
 
@@ -147,9 +144,9 @@ impl Config {
             add(Topic::Kind(*kind), Arc::new(source), is_optional);
         }
         if let Some(cluster) = &self.cluster {
-            let services = KubernetesSource::services(cluster);
+            let services = services::services(cluster);
             add(Topic::Service, Arc::new(services), false);
-            let slices = KubernetesSource::endpoint_slices(cluster);
+            let slices = services::endpoint_slices(cluster);
             add(Topic::EndpointSlice, Arc::new(slices), false);
         }
         topics

@@ -198,7 +198,7 @@ impl Server {
         };
         tokio::select! {
             () = serving => {}
-            () = self.configuration.follow(&self.client) => {}
+            () = Arc::clone(&self.configuration).follow(&self.client) => {}
             () = registering => {}
         }
     }

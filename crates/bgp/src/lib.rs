@@ -3,5 +3,22 @@
 //! ```text
 //! resources ─▶ Inputs ─▶ Plan ─▶ render: text for BIRD 2, or confd's files for BIRD 1.6
 //! ```
+//!
+//! # Invariants
+//! - Inputs, plan and text are pure: no I/O, no clock, no panic on data. The same objects give the same text, in whatever order
+//!   they came.
+//! - An object that cannot be read, or a field of one, is a [`Problem`] and takes no other down.
+//! - No text of an object reaches the configuration but through the types of [`text`].
 
 pub mod bird;
+mod family;
+pub mod inputs;
+pub mod plan;
+mod problem;
+pub mod render;
+pub mod text;
+
+pub use family::{Family, PerFamily};
+pub use inputs::{Identity, Inputs, Update};
+pub use plan::Plan;
+pub use problem::Problem;

@@ -9,9 +9,11 @@ mod controllers;
 mod datastore;
 mod demo;
 mod describe;
+mod diags;
 mod diff;
 mod edit;
 mod get;
+mod global;
 mod ipam;
 mod isolation;
 mod kubeconfig;
@@ -30,11 +32,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use tortie_client::connect::DatastoreType;
-use tortie_variables as variables;
 
 use crate::completion::{kinds, names};
 
@@ -46,14 +45,19 @@ pub(crate) use controllers::Controllers;
 pub(crate) use datastore::{Datastore, DatastoreCommand, MigrateCommand};
 pub(crate) use demo::{Demo, DemoDataplane, DemoOutput};
 pub(crate) use describe::Describe;
+pub(crate) use diags::{ClusterArgs, ClusterCommand, ClusterDiags, Diags};
 pub(crate) use diff::{Diff, TROUBLE};
 pub(crate) use edit::Edit;
 pub(crate) use get::Get;
+pub(crate) use global::{Global, LogFormat};
 pub(crate) use ipam::{
     Ipam, IpamCheck, IpamCommand, IpamConfigure, IpamRelease, IpamShow, IpamSplit, IpamWhy,
 };
 pub(crate) use kubeconfig::Kubeconfig;
-pub(crate) use node::{Node, NodeCommand, NodeInterface, Subject, UNKNOWN, Verify, VerifyOutput};
+pub(crate) use node::{
+    CheckSystem, CheckSystemOutput, Node, NodeCommand, NodeInterface, Subject, UNKNOWN, Verify,
+    VerifyOutput,
+};
 pub(crate) use operator::{Operator, OperatorCommand, OperatorNew};
 pub(crate) use pod::{
     Pod, PodCommand, PodConnect, PodExec, PodName, PodProtocol, PodRun, PodServe, Service,
@@ -88,50 +92,6 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) global: Global,
-}
-
-/// Options of every command.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Global {
-    /// Where resources are kept; found out from the environment and the configuration file if not given.
-    #[arg(long, global = true, value_name = "TYPE", value_parser = datastore_type())]
-    pub(crate) datastore: Option<DatastoreType>,
-    /// Folder of the embedded datastore.
-    #[arg(long, global = true, env = tortie_client::connect::DATA_FOLDER_VARIABLE, value_name = "FOLDER")]
-    pub(crate) data_dir: Option<PathBuf>,
-    /// File of the embedded datastore [default: tortie.redb in that folder].
-    #[arg(long, global = true, env = tortie_client::connect::DATA_FILE_VARIABLE, value_name = "FILE")]
-    pub(crate) data_file: Option<PathBuf>,
-    /// Configuration file in the form that calicoctl reads.
-    #[arg(short, long, global = true, value_name = "FILE", default_value = tortie_client::connect::DEFAULT_FILE)]
-    pub(crate) config: PathBuf,
-    /// Context of the kubeconfig to use.
-    #[arg(long, global = true, value_name = "NAME")]
-    pub(crate) context: Option<String>,
-    /// How much to log to stderr: off, error, warn, info, debug or trace; wins over what the datastore says [default: warn].
-    #[arg(short, long, global = true, value_name = "LEVEL", value_parser = log_level)]
-    pub(crate) log_level: Option<String>,
-    /// How log lines look.
-    #[arg(
-        long,
-        global = true,
-        value_name = "FORM",
-        env = variables::TORTIE_LOG_FORMAT,
-        default_value = "text"
-    )]
-    pub(crate) log_format: LogFormat,
-    /// Accepted because calicoctl has it; versions are not compared.
-    #[arg(long, global = true, hide = true)]
-    pub(crate) allow_version_mismatch: bool,
-}
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// For people.
-    Text,
-    /// An object of JSON a line.
-    Json,
 }
 
 /// What to do.
@@ -198,6 +158,8 @@ pub(crate) enum Command {
     Datastore(Datastore),
     /// Look after this node.
     Node(Node),
+    /// Look after the cluster.
+    Cluster(ClusterArgs),
     /// Write a new operator on Tortie's framework.
     Operator(Operator),
     /// Show on this machine what policy does: pods of network namespaces, real packets, nothing left behind.
@@ -391,35 +353,6 @@ fn is_diff(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter().skip(1);
     let command = words.find_map(|word| tree.find_subcommand(word));
     command.is_some_and(|command| command.get_name() == "diff")
-}
-
-/// The kinds of datastore, with what their names mean.
-fn datastore_type() -> impl TypedValueParser<Value = DatastoreType> {
-    let known = PossibleValuesParser::new([
-        PossibleValue::new("embedded").help("A file on this machine; nothing else is needed"),
-        PossibleValue::new("etcdv3")
-            .alias("etcd")
-            .help("etcd, with Calico's keys"),
-        PossibleValue::new("kubernetes")
-            .aliases(["k8s", "kdd"])
-            .help("Kubernetes, with Calico's custom resources"),
-    ]);
-    known.try_map(|word| word.parse())
-}
-
-/// Levels, and those that calicoctl has besides.
-fn log_level(text: &str) -> Result<String, String> {
-    let level = match text {
-        "panic" | "fatal" => "error",
-        "warning" => "warn",
-        "off" | "error" | "warn" | "info" | "debug" | "trace" => text,
-        _ => {
-            return Err(
-                "-l is --log-level, as calicoctl has it: expected off, error, warn, info, debug or trace".to_owned(),
-            );
-        }
-    };
-    Ok(level.to_owned())
 }
 
 /// The command tree, for completion scripts.

@@ -11,6 +11,7 @@ mod crds;
 mod datastore;
 mod demo;
 mod describe;
+mod diags;
 mod diff;
 mod down;
 mod edit;
@@ -45,7 +46,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::{Cli, CniCommand, Command};
+use crate::args::{Cli, ClusterCommand, CniCommand, Command};
 use crate::config::{connect_to_write, open, open_to_write};
 
 /// Runs a command to its exit code: 0 done, 1 failed; `selector`, `why`, `diff` and `node` also 2.
@@ -128,6 +129,9 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Ipam(args) => ipam::run(args, &global).await,
         Command::Datastore(args) => datastore::run(args, &global).await,
         Command::Node(args) => node::run(args, &global).await,
+        Command::Cluster(args) => match args.command {
+            ClusterCommand::Diags(args) => diags::cluster::run(&args, &global).await,
+        },
         Command::Operator(args) => operator::run(args),
         Command::Demo(args) => demo::run(&args, &global).await,
         Command::Replay(args) => replay::run(&args),
@@ -158,6 +162,7 @@ fn caller(command: &Command) -> Option<confirm::Caller> {
         | Command::Why(_)
         | Command::Ipam(_)
         | Command::Datastore(_)
+        | Command::Cluster(_)
         | Command::Node(_) => Some(confirm::Caller::Command),
         _ => None,
     }

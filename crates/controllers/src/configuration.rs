@@ -10,8 +10,8 @@ use tortie_api::KubeControllersConfiguration;
 use tortie_client::Client;
 use tortie_client::connect::DatastoreType;
 use tortie_error::Causes;
-use tortie_store::{Error, Key, Kind, Query, Resource};
-use tortie_sync::{Batch, Followers, Pace, State, Topic};
+use tortie_store::{Error, Key, Kind, Query, Resource, StoreSource};
+use tortie_sync::{Batch, Followers, Pace, State};
 
 use crate::settings::{RESOURCE_NAME, Refused, Settings, default_spec, resolve};
 
@@ -33,7 +33,7 @@ impl Configuration {
     /// Tells the settings, and each change of them, until the future is dropped.
     pub(crate) async fn follow(self, settings: watch::Sender<Option<Settings>>) {
         let query = Query::all(Kind::KubeControllersConfiguration);
-        let topic = Topic::<Resource>::resources(self.client.store(), query);
+        let topic = StoreSource::topic::<Resource>(self.client.store(), query);
         let pace = Pace::default();
         let mut changes = Followers::start(vec![topic], &pace, None, &Handle::current());
         loop {

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
-use tortie_store::{Key, Kind, Query, Resource, Store};
-use tortie_sync::{Change, Follower, Keeper, Name, Pace, State, Status, StoreSource};
+use tortie_store::{Key, Kind, Query, Resource, Store, StoreSource};
+use tortie_sync::{Change, Follower, Keeper, Name, Pace, State, Status};
 
 /// How many changes may wait for the consumer.
 const WAITING: usize = 256;

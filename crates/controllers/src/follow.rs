@@ -15,8 +15,8 @@ use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 use tortie_client::Client;
 use tortie_operator::{Manager, ObjectKey};
-use tortie_store::{Key, Query, Resource};
-use tortie_sync::{Change as Stored, Keeper, Name, Pace, State, Status, StoreSource};
+use tortie_store::{Key, Query, Resource, StoreSource};
+use tortie_sync::{Change as Stored, Keeper, Name, Pace, State, Status};
 
 use crate::digest::Digest;
 use crate::shared::share;

@@ -9,10 +9,9 @@
 //! - An object that cannot be decoded is reported and counts as absent; the others are not held up.
 //! - A mailbox never holds more than one event per object that is in the cache or that its owner was told of.
 
+mod fill;
 mod kept;
 mod mailbox;
-mod watch;
-mod wire;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,6 +19,7 @@ use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use tokio::task::AbortHandle;
+use tortie_sync::kubernetes::PAGE_SIZE;
 
 use self::kept::{Kept, Place};
 use self::mailbox::Mailbox;
@@ -50,7 +50,7 @@ impl<K> Default for CacheOptions<K> {
             labels: None,
             fields: None,
             namespace: None,
-            page_size: 500,
+            page_size: PAGE_SIZE,
         }
     }
 }
@@ -79,9 +79,10 @@ impl<K: Object> Cache<K> {
     /// Starts to watch. Needs a tokio runtime.
     pub fn start(client: kube::Client, options: CacheOptions<K>) -> Self {
         let cache = Self::empty();
-        let task = watch::run(client, options, Arc::downgrade(&cache.shared));
+        let follower = fill::follower(client, options, Arc::downgrade(&cache.shared));
         // Nobody else has the cache yet.
-        let _ = cache.shared.watch.set(tokio::spawn(task).abort_handle());
+        let task = tokio::spawn(follower.run());
+        let _ = cache.shared.watch.set(task.abort_handle());
         cache
     }
 
@@ -216,17 +217,17 @@ impl<K: Object> State<K> {
         self.list = self.list.wrapping_add(1);
     }
 
-    /// A list is complete: what it lacks is gone.
-    fn end_list(&mut self) {
+    /// A list is complete: what it lacks is gone. Gives how much that is.
+    fn end_list(&mut self) -> usize {
         let list = self.list;
         let gone: Vec<_> = self
             .objects
             .extract_if(.., |kept| kept.list != list)
             .collect();
-        for Kept { object, .. } in gone {
-            let key = ObjectKey::of(&*object);
-            self.tell(&key, Some(&object), &Change::Deleted(Arc::clone(&object)));
+        for Kept { object, .. } in &gone {
+            self.tell_deleted(object);
         }
+        gone.len()
     }
 
     /// An object is there as given.
@@ -251,12 +252,15 @@ impl<K: Object> State<K> {
     }
 
     /// An object is gone.
-    fn delete(&mut self, key: &ObjectKey, last: Option<K>) {
-        let Some(kept) = self.objects.take(key as &dyn Place) else {
-            return;
-        };
-        let last = last.map_or_else(|| Arc::clone(&kept.object), Arc::new);
-        self.tell(key, Some(&kept.object), &Change::Deleted(last));
+    fn delete(&mut self, place: &dyn Place) {
+        if let Some(kept) = self.objects.take(place) {
+            self.tell_deleted(&kept.object);
+        }
+    }
+
+    fn tell_deleted(&mut self, last: &Arc<K>) {
+        let key = ObjectKey::of(&**last);
+        self.tell(&key, Some(last), &Change::Deleted(Arc::clone(last)));
     }
 
     fn tell(&mut self, key: &ObjectKey, before: Option<&Arc<K>>, change: &Change<K>) {

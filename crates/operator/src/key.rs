@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tortie_sync::Name;
+
 use crate::object::Object;
 
 /// Which object of a kind. The order is by namespace, then by name.
@@ -36,6 +38,16 @@ impl ObjectKey {
         Self {
             namespace: object.namespace().map(Arc::from),
             name: Arc::from(object.name()),
+        }
+    }
+}
+
+impl From<&Name> for ObjectKey {
+    fn from(name: &Name) -> Self {
+        let namespace = name.namespace();
+        Self {
+            namespace: (!namespace.is_empty()).then(|| namespace.into()),
+            name: name.name().into(),
         }
     }
 }

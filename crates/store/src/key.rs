@@ -1,9 +1,11 @@
-//! What identifies objects, sets of objects, and states of the datastore.
+//! What identifies objects and sets of objects.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tortie_api::{Kind, Resource};
+
+pub use tortie_sync::Revision;
 
 /// Identifies one object. The namespace is empty for cluster-wide kinds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,11 +31,6 @@ pub struct Query {
     /// Only the object of this name.
     pub name: Option<String>,
 }
-
-/// A state of the datastore, or of one object in it. Only the driver that gave it can tell what it means; it can be
-/// compared for equality and handed back, nothing else.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Revision(pub String);
 
 impl Key {
     /// The key of a cluster-wide object.
@@ -120,12 +117,6 @@ impl fmt::Display for Key {
             "{}({}{separator}{})",
             self.kind, self.namespace, self.name
         )
-    }
-}
-
-impl fmt::Display for Revision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

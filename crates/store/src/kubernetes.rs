@@ -34,8 +34,9 @@ use futures::stream::BoxStream;
 use serde_json::Value;
 use tortie_api::crd::Group;
 use tortie_api::{Kind, Resource};
+use tortie_sync::kubernetes::{PAGE_SIZE, Selection};
 
-use self::api::Selection;
+use self::failure::Refusal as _;
 use self::presence::Presence;
 use self::source::{Reading, Settings, Source};
 use self::watch::Tail;
@@ -115,7 +116,7 @@ impl KubernetesStore {
             let Some(at) = source.locate(key) else {
                 continue;
             };
-            let object = match source.endpoint.get(&self.client, &at).await {
+            let object = match api::get(&source.endpoint, &self.client, &at).await {
                 Ok(object) => object,
                 Err(failure) if failure.is_not_found() => continue,
                 Err(failure) => return Err(failure.into_error(key)),
@@ -162,7 +163,7 @@ impl Store for KubernetesStore {
     }
 
     fn list_in_parts(&self, query: &Query) -> BoxStream<'_, Result<List>> {
-        self.parts(query, "", Some(api::PAGE_SIZE))
+        self.parts(query, "", Some(PAGE_SIZE))
     }
 
     async fn list_affinities(&self, owner: &str) -> Result<List> {

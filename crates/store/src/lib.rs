@@ -14,6 +14,7 @@ mod default_profile;
 pub mod embedded;
 mod error;
 pub mod etcd;
+mod following;
 pub mod ipam_names;
 mod json;
 mod key;
@@ -24,6 +25,7 @@ pub mod socket;
 mod store;
 
 pub use error::{Error, Result};
+pub use following::{StoreSource, watch_resumed};
 pub use key::{Key, Query, Revision};
 pub use numbers::{ChangeNumbers, Numbering};
 pub use store::{

@@ -14,39 +14,39 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use tokio::time::{Instant, sleep, sleep_until};
-use tortie_backoff::Retries;
 use tortie_error::Causes;
-use tortie_store::Revision;
 use tracing::Instrument as _;
 
 use crate::counters::Counters;
 use crate::keeper::Keeper;
 use crate::pace::Pace;
-use crate::source::{Change, Events, Failure, Source};
+use crate::resumed::{Resumed, Step, Watched};
+use crate::revision::Revision;
+use crate::source::{Change, Event, Events, Failure, Reading, Source};
 use crate::status::Status;
 
 /// How many failures at one revision, of which retries may not be the cure, lead to a reading of everything.
 const MAX_FAILURES_AT_REVISION: u32 = 5;
 
-/// How many events that are there already are passed on together.
-const MAX_EVENTS_AT_ONCE: usize = 256;
-
 /// Follows the objects of one source, and tells a keeper.
-pub struct Follower<V, K> {
+pub struct Follower<V: Send + 'static, K> {
     /// For messages.
     topic: String,
     source: Arc<dyn Source<V>>,
+    watch: Resumed<Watching<V>>,
     keeper: K,
     counters: Arc<Counters>,
     pace: Pace,
     status: Status,
-    retries: Retries,
     /// Since when the datastore cannot be reached.
     lost: Option<Instant>,
     /// Whether a topic that cannot be read counts as read.
     holds_up_nothing: bool,
     period: Option<Duration>,
 }
+
+/// What is watched of a source.
+struct Watching<V>(Arc<dyn Source<V>>);
 
 /// When everything is to be read again.
 enum Next {
@@ -56,14 +56,6 @@ enum Next {
     Poll,
     /// Now, since it is time.
     Due,
-}
-
-/// How a watch ended.
-struct Ended {
-    /// Nothing if the stream was just over.
-    failure: Option<Failure>,
-    /// Whether there was any event.
-    has_progressed: bool,
 }
 
 /// Whether a list counts.
@@ -78,13 +70,18 @@ enum Trust {
 impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
     /// A follower that has read nothing yet. The topic is for messages.
     pub fn new(topic: String, source: Arc<dyn Source<V>>, keeper: K, pace: Pace) -> Self {
+        let watch = Resumed::new(
+            Watching(Arc::clone(&source)),
+            Revision::default(),
+            pace.retry,
+        );
         Self {
             topic,
             source,
+            watch,
             keeper,
             counters: Arc::default(),
             status: Status::default(),
-            retries: Retries::new(pace.retry),
             lost: None,
             holds_up_nothing: false,
             period: None,
@@ -124,7 +121,8 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
             let start = Instant::now();
             let revision = self.read_all().await;
             let due = self.period.map(|period| Instant::now() + period);
-            let pause = match self.follow(revision, due).await {
+            self.watch.restart(revision);
+            let pause = match self.follow(due).await {
                 Next::Poll => self.pace.poll,
                 Next::Due => Duration::ZERO,
                 Next::Resync(pause) => {
@@ -141,40 +139,51 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
 
     /// Reads everything, as often as it takes to succeed.
     async fn read_all(&mut self) -> Revision {
+        let mut reading = Reading::InParts;
         loop {
             self.counters.count_resync();
-            match self.list().await {
+            let failure = match self.list(reading).await {
                 Ok(revision) => return revision,
-                Err(Failure::MissingKind) if self.keeper.is_empty() => {
-                    self.in_contact().await;
-                    self.end_list().await;
-                    sleep(self.pace.missing_kind).await;
-                }
-                Err(failure) => {
-                    self.failed("list", &failure).await;
-                    sleep(self.retries.failed()).await;
-                }
+                Err(failure) => failure,
+            };
+            if matches!(failure, Failure::MissingKind) && self.keeper.is_empty() {
+                self.in_contact().await;
+                self.end_list().await;
+                sleep(self.pace.missing_kind).await;
+                continue;
             }
+            if matches!(failure, Failure::Gone) && reading == Reading::InParts {
+                tracing::info!("The revision was forgotten before all was read; reading at once");
+                reading = Reading::AtOnce;
+            } else {
+                self.failed("list", &failure).await;
+                reading = Reading::InParts;
+            }
+            sleep(self.watch.retries.failed()).await;
         }
     }
 
     /// Reads everything. A list that has nothing of all that is known may come from a server that does not know its own
     /// data yet: it counts only if a second one agrees.
-    async fn list(&mut self) -> Result<Revision, Failure> {
-        if let Some(revision) = self.list_once(Trust::IfFamiliar).await? {
+    async fn list(&mut self, reading: Reading) -> Result<Revision, Failure> {
+        if let Some(revision) = self.list_once(reading, Trust::IfFamiliar).await? {
             return Ok(revision);
         }
         tracing::warn!("Nothing that was known is listed any more; asking again");
         sleep(self.pace.second_list).await;
-        let revision = self.list_once(Trust::Always).await?;
+        let revision = self.list_once(reading, Trust::Always).await?;
         Ok(revision.unwrap_or_default())
     }
 
     /// Reads everything, and tells it as it comes; nothing is told, and nothing given, as long as it cannot be trusted.
-    async fn list_once(&mut self, trust: Trust) -> Result<Option<Revision>, Failure> {
+    async fn list_once(
+        &mut self,
+        reading: Reading,
+        trust: Trust,
+    ) -> Result<Option<Revision>, Failure> {
         self.keeper.begin_list();
         let source = Arc::clone(&self.source);
-        let mut parts = source.list();
+        let mut parts = source.list(reading);
         let mut revision = Revision::default();
         let mut held = Vec::new();
         let mut is_familiar = self.keeper.is_empty();
@@ -202,34 +211,32 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
     }
 
     /// Watches until everything must be read again.
-    async fn follow(&mut self, mut revision: Revision, due: Option<Instant>) -> Next {
+    async fn follow(&mut self, due: Option<Instant>) -> Next {
         let mut failures = 0;
         loop {
-            let opened = Instant::now();
-            let ended = match self.source.watch(&revision).await {
-                Ok(events) => {
+            let step = tokio::select! {
+                step = self.watch.next() => step,
+                () = until(due) => return Next::Due,
+            };
+            let (failure, was_sound) = match step {
+                Step::Opened => {
                     self.in_contact().await;
-                    let absorbed = self.absorb(events, &mut revision);
-                    tokio::select! {
-                        ended = absorbed => ended,
-                        () = until(due) => return Next::Due,
-                    }
+                    continue;
                 }
-                Err(failure) => Ended {
-                    failure: Some(failure),
-                    has_progressed: false,
-                },
+                Step::Events(events) => {
+                    self.pass_on(events).await;
+                    continue;
+                }
+                Step::Ended { failure, was_sound } => (failure, was_sound),
             };
             self.counters.count_watch_restart();
-            let is_sound = ended.has_progressed || opened.elapsed() > self.pace.retry.most;
-            if is_sound {
-                self.retries.reset();
+            if was_sound {
                 failures = 0;
             }
-            match ended.failure {
-                None if is_sound => continue,
+            match failure {
                 None => {}
                 Some(Failure::Gone) => {
+                    let revision = self.watch.revision();
                     tracing::info!(%revision, "Revision is no longer kept; reading everything");
                     return Next::Resync(Duration::ZERO);
                 }
@@ -239,51 +246,20 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
                     self.failed("watch", &failure).await;
                     failures += u32::from(!matches!(failure, Failure::Unreachable(_)));
                     if failures >= MAX_FAILURES_AT_REVISION || self.is_lost() {
-                        return Next::Resync(self.retries.failed());
+                        return Next::Resync(self.watch.retries.failed());
                     }
                 }
             }
-            sleep(self.retries.failed()).await;
         }
     }
 
-    /// Passes events on until there are no more; what is there already, together.
-    async fn absorb(&mut self, events: Events<V>, revision: &mut Revision) -> Ended {
-        let mut has_progressed = false;
-        let mut events = events.ready_chunks(MAX_EVENTS_AT_ONCE);
-        while let Some(chunk) = events.next().await {
-            let mut changes = Vec::new();
-            let mut failure = None;
-            let mut reached = None;
-            for event in chunk {
-                match event {
-                    Ok(event) => {
-                        reached = Some(event.revision);
-                        changes.extend(event.change);
-                    }
-                    Err(error) => {
-                        failure = Some(error);
-                        break;
-                    }
-                }
-            }
-            if !changes.is_empty() {
-                self.tell(changes, self.status).await;
-            }
-            if let Some(reached) = reached {
-                *revision = reached;
-                has_progressed = true;
-            }
-            if failure.is_some() {
-                return Ended {
-                    failure,
-                    has_progressed,
-                };
-            }
-        }
-        Ended {
-            failure: None,
-            has_progressed,
+    async fn pass_on(&mut self, events: Vec<Event<V>>) {
+        let changes: Vec<_> = events
+            .into_iter()
+            .filter_map(|event| event.change)
+            .collect();
+        if !changes.is_empty() {
+            self.tell(changes, self.status).await;
         }
     }
 
@@ -345,6 +321,19 @@ impl<V: Send + 'static, K: Keeper<V>> Follower<V, K> {
     }
 }
 
+impl<V: Send + 'static> Watched for Watching<V> {
+    type Event = Event<V>;
+    type Failure = Failure;
+
+    async fn open(&self, from: &Revision) -> Result<Events<V>, Failure> {
+        self.0.watch(from).await
+    }
+
+    fn revision(event: &Event<V>) -> &Revision {
+        &event.revision
+    }
+}
+
 /// Waits until something is due; for ever if nothing is.
 async fn until(due: Option<Instant>) {
     match due {
@@ -380,7 +369,7 @@ mod tests {
 
     #[async_trait]
     impl Source<()> for Lists {
-        fn list(&self) -> BoxStream<'_, Result<Part<()>, Failure>> {
+        fn list(&self, _: Reading) -> BoxStream<'_, Result<Part<()>, Failure>> {
             let (parts, whole) = self.0.lock().unwrap().pop_front().unwrap();
             let item = |name: &&str| Item {
                 version: "1".into(),

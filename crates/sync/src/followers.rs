@@ -5,15 +5,12 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use tortie_api::Resource;
-use tortie_store::{Query, Store};
 
 use crate::counters::Counters;
 use crate::follower::Follower;
 use crate::mailbox::{Batch, Mailbox, Slot, Wake};
 use crate::pace::Pace;
 use crate::source::Source;
-use crate::source::store::StoreSource;
 
 /// What is followed as one.
 pub struct Topic<V> {
@@ -23,17 +20,6 @@ pub struct Topic<V> {
     pub source: Arc<dyn Source<V>>,
     /// Nothing depends on it: if the datastore does not let us read it, it counts as read.
     pub is_optional: bool,
-}
-
-impl<V: From<Resource> + Send + 'static> Topic<V> {
-    /// The resources that a query selects.
-    pub fn resources(store: &Arc<dyn Store>, query: Query) -> Self {
-        Self {
-            name: query.kind.to_string(),
-            source: Arc::new(StoreSource::new(Arc::clone(store), query)),
-            is_optional: false,
-        }
-    }
 }
 
 /// Follows several topics until it is dropped.

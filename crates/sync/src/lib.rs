@@ -1,12 +1,15 @@
 //! Follows a datastore: first all there is, then every change, with a status that says when the first is done.
 //!
 //! ```text
-//! Store, per kind ──list, then watch──▶ Follower ──▶ Keeper of whoever follows one kind
+//! Source of one kind ──list, then watch──▶ Follower ──▶ Keeper of whoever follows one kind
 //!
-//! Store, per kind ──list, then watch──▶ Follower ──▶ slot: name → revision ──what is new──┐
-//! other Source ─────list, then watch──▶ Follower ──▶ slot: name → revision ──what is new──┴──▶ mailbox ──▶ Batch
-//!                                                                               newest state per object
+//! Source of one kind ──list, then watch──▶ Follower ──▶ slot: name → revision ──what is new──┐
+//! another Source ──────list, then watch──▶ Follower ──▶ slot: name → revision ──what is new──┴──▶ mailbox ──▶ Batch
+//!                                                                                  newest state per object
 //! ```
+//!
+//! A [`Source`] is a kind of resources in a datastore (`tortie_store::StoreSource`), or a kind of objects of Kubernetes
+//! ([`kubernetes::KubernetesSource`]). Who needs nothing but the changes after a revision takes a [`Resumed`] watch.
 //!
 //! # Invariants
 //! - Once the datastore rests and can be reached, what was told so far adds up to what it holds, whatever was lost,
@@ -21,10 +24,12 @@ mod follower;
 mod followers;
 mod keeper;
 mod known;
+pub mod kubernetes;
 mod mailbox;
 mod object;
 mod pace;
 mod resumed;
+mod revision;
 mod source;
 mod status;
 
@@ -35,7 +40,7 @@ pub use keeper::Keeper;
 pub use mailbox::{Batch, Changed, Wake};
 pub use object::{Item, Name, State};
 pub use pace::Pace;
-pub use resumed::watch_resumed;
-pub use source::store::StoreSource;
-pub use source::{Change, Event, Events, Failure, Part, Source};
+pub use resumed::{Connection, Resumed, Step, Watched};
+pub use revision::Revision;
+pub use source::{Change, Event, Events, Failure, Part, Reading, Source};
 pub use status::Status;

@@ -1,21 +1,29 @@
 //! Where objects come from.
 
-pub(crate) mod store;
-
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use tortie_store::Revision;
 
 use crate::object::{Item, Name};
+use crate::revision::Revision;
 
 /// Lists and watches objects.
 #[async_trait]
 pub trait Source<V>: Send + Sync {
-    /// Reads all objects, in one part or more. After a failure, what came before may be only a part.
-    fn list(&self) -> BoxStream<'_, Result<Part<V>, Failure>>;
+    /// Reads all objects, in one part or more. After a failure, what came before may be only a part; [`Failure::Gone`]
+    /// means that their revision was forgotten before the last part was read.
+    fn list(&self, reading: Reading) -> BoxStream<'_, Result<Part<V>, Failure>>;
 
     /// Follows the changes after a revision that a list or an event gave, over one connection.
     async fn watch(&self, from: &Revision) -> Result<Events<V>, Failure>;
+}
+
+/// How a list is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// With as many requests as keep what is in memory small.
+    InParts,
+    /// With as few as possible, because in parts it took so long that its revision was forgotten.
+    AtOnce,
 }
 
 /// Some of the objects.

@@ -45,4 +45,4 @@ pub use error::{Error, Result};
 pub use etcd::{Etcd, EtcdConfig, Tls};
 pub use kube_api_server::KubeApiServer;
 pub use random::Random;
-pub use vectors::{calico_folder, vectors};
+pub use vectors::{calico_folder, vector_folders, vectors};

@@ -17,9 +17,27 @@ const CRDS: &str = "TORTIE_CRDS";
 /// # Panics
 /// If the file is missing, is not a JSON array, or is empty.
 pub fn vectors(file: &str) -> Vec<Value> {
-    let folder = set(VECTORS)
-        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/vectors"));
-    read_cases(&folder.join(file))
+    read_cases(&vectors_folder().join(file))
+}
+
+/// The folders of one folder of test vectors, by name. Another folder than that of the repository can be named in
+/// `TORTIE_VECTORS`.
+///
+/// # Panics
+/// If the folder is missing, or has no folders.
+pub fn vector_folders(folder: &str) -> Vec<PathBuf> {
+    let path = vectors_folder().join(folder);
+    let path_text = path.display();
+    let entries =
+        fs::read_dir(&path).unwrap_or_else(|error| panic!("{path_text} cannot be read: {error}"));
+    let entries = entries.map(|entry| {
+        let entry = entry.unwrap_or_else(|error| panic!("{path_text} cannot be read: {error}"));
+        entry.path()
+    });
+    let mut folders: Vec<PathBuf> = entries.filter(|entry| entry.is_dir()).collect();
+    assert!(!folders.is_empty(), "{path_text} has no folders");
+    folders.sort();
+    folders
 }
 
 /// The folder `TORTIE_CRDS`: Calico's CRDs in `crds-v1` and `crds-v3`, and the description of Felix's parameters. Tests that
@@ -31,6 +49,10 @@ pub fn calico_folder() -> PathBuf {
     set(CRDS).unwrap_or_else(|| {
         panic!("{CRDS} is not set: it names the folder with Calico's CRDs (`crds-v1`, `crds-v3`) and `felix-parameters.json`")
     })
+}
+
+fn vectors_folder() -> PathBuf {
+    set(VECTORS).unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/vectors"))
 }
 
 fn set(variable: &str) -> Option<PathBuf> {

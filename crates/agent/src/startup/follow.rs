@@ -14,8 +14,8 @@ use tortie_backoff::Backoff;
 use tortie_client::Client;
 use tortie_error::Causes;
 use tortie_ipam::Ipam;
-use tortie_store::{self as store, Key, Kind, Query};
-use tortie_sync::{Followers, Pace, Topic};
+use tortie_store::{self as store, Key, Kind, Query, StoreSource};
+use tortie_sync::{Followers, Pace};
 
 use crate::startup::tunnel::{self, Outcome};
 
@@ -75,7 +75,7 @@ pub async fn follow(
         Query::all(Kind::IpPool),
         Query::from(&Key::global(Kind::Node, node)),
     ];
-    let topics = queries.map(|query| Topic::<Resource>::resources(client.store(), query));
+    let topics = queries.map(|query| StoreSource::topic::<Resource>(client.store(), query));
     let pace = Pace::default();
     let mut changes = Followers::start(topics.into(), &pace, None, &Handle::current());
     let mut keeper = Keeper {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use futures::StreamExt as _;
+use async_trait::async_trait;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
-use kube::runtime::{WatchStreamExt as _, watcher};
-use tortie_error::Causes;
 use tortie_serve::Authorities;
+use tortie_sync::kubernetes::{Endpoint, KubernetesSource, Selection, item};
+use tortie_sync::{Change, Follower, Keeper, Name, Pace, State, Status};
 
 use super::Error;
 use super::front_proxy::FrontProxy;
@@ -24,6 +24,14 @@ pub(super) struct Configuration {
     /// Who vouches for the front proxy.
     pub(super) front_proxies: Arc<Authorities>,
     front_proxy: RwLock<Arc<FrontProxy>>,
+}
+
+/// Reads each version of the `ConfigMap`.
+struct Reader {
+    configuration: Arc<Configuration>,
+    is_there: bool,
+    /// Whether it was found since all began to be read.
+    is_seen: bool,
 }
 
 impl Configuration {
@@ -49,28 +57,27 @@ impl Configuration {
     }
 
     /// Follows the `ConfigMap`, for ever. What makes no sense is reported, and what was before stays.
-    pub(super) async fn follow(&self, client: &kube::Client) {
-        let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
-        let name = format!("metadata.name={NAME}");
-        let changes = watcher(api, watcher::Config::default().fields(&name));
-        let mut maps = changes.default_backoff().applied_objects().boxed();
-        while let Some(map) = maps.next().await {
-            match map.map(|map| self.take(&map)) {
-                Ok(Ok(false)) => {}
-                Ok(Ok(true)) => {
-                    tracing::info!("The API server of Kubernetes is recognised by other signs");
-                }
-                Ok(Err(problem)) => {
-                    tracing::error!(
-                        problem,
-                        "The ConfigMap of the API server's authentication cannot be used"
-                    );
-                }
-                Err(error) => {
-                    tracing::warn!(error = %Causes(&error), "The ConfigMap of the API server's authentication cannot be followed");
-                }
-            }
-        }
+    pub(super) async fn follow(self: Arc<Self>, client: &kube::Client) {
+        let selection = Selection {
+            namespace: NAMESPACE.to_owned(),
+            name: NAME.to_owned(),
+            ..Selection::default()
+        };
+        let maps = vec![Endpoint::of::<ConfigMap>()];
+        let source = KubernetesSource::new(client.clone(), maps, |map| {
+            let map: ConfigMap = serde_json::from_str(map)?;
+            Ok(item(&map.metadata.clone(), map))
+        });
+        let source = Arc::new(source.selecting(selection));
+        let reader = Reader {
+            configuration: self,
+            is_there: false,
+            is_seen: false,
+        };
+        let topic = format!("ConfigMap {NAMESPACE}/{NAME}");
+        Follower::new(topic, source, reader, Pace::default())
+            .run()
+            .await;
     }
 
     /// Whether something is other than before.
@@ -92,5 +99,54 @@ impl Configuration {
         is_other |= **current != front_proxy;
         *current = Arc::new(front_proxy);
         Ok(is_other)
+    }
+}
+
+#[async_trait]
+impl Keeper<ConfigMap> for Reader {
+    fn is_empty(&self) -> bool {
+        !self.is_there
+    }
+
+    fn has(&self, _: &Name) -> bool {
+        self.is_there
+    }
+
+    async fn take(&mut self, changes: Vec<Change<ConfigMap>>, _: Status) -> usize {
+        let count = changes.len();
+        for change in changes {
+            let Change::Set(item) = change else {
+                self.is_there = false;
+                continue;
+            };
+            (self.is_there, self.is_seen) = (true, true);
+            let taken = match item.state {
+                State::Present(map) => self.configuration.take(&map),
+                State::Unreadable(reason, _) => Err(reason),
+                State::Absent => Ok(false),
+            };
+            match taken {
+                Ok(false) => {}
+                Ok(true) => {
+                    tracing::info!("The API server of Kubernetes is recognised by other signs");
+                }
+                Err(problem) => {
+                    tracing::error!(
+                        problem,
+                        "The ConfigMap of the API server's authentication cannot be used"
+                    );
+                }
+            }
+        }
+        count
+    }
+
+    fn begin_list(&mut self) {
+        self.is_seen = false;
+    }
+
+    async fn end_list(&mut self) -> usize {
+        self.is_there = self.is_seen;
+        0
     }
 }

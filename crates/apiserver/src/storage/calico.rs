@@ -8,8 +8,7 @@ use serde_json::Value;
 use tortie_api::{Kind, Resource};
 use tortie_client::Client;
 use tortie_store::embedded::{Most, Snapshot, Stored};
-use tortie_store::{Key, Numbering, Precondition, Query, Revision};
-use tortie_sync::watch_resumed;
+use tortie_store::{Key, Numbering, Precondition, Query, Revision, watch_resumed};
 
 use super::{Change, Changes, Mode, Storage, What, before_writing, store_failure};
 use crate::failure::{Failure, Reason, Result};

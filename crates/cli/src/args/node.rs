@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::diags::Diags;
 use super::startup::{Startup, TunnelAddresses};
 
 const VERIFY_HELP: &str = "\
@@ -20,6 +21,16 @@ Examples:
   tortie node verify -o json | jq '.drift[].object'
 
 Exit code: 0 the kernel has what it should have, 1 it has not, 2 could not find out.";
+
+const CHECK_SYSTEM_HELP: &str = "\
+Makes network namespaces that nobody else sees, and there does what an agent does, with the same drivers. Nothing of this machine
+is changed, but that the kernel may load modules.
+
+Examples:
+  tortie node checksystem
+  tortie node checksystem -o json | jq '.[] | select(.result != \"OK\")'
+
+Exit code: 0 all is there that is needed, 1 something is missing.";
 
 const VERIFY_NODE_HELP: &str =
     "Name of this node [default: `FELIX_FELIXHOSTNAME`, `NODENAME` or the name of the machine]";
@@ -42,10 +53,33 @@ pub(crate) struct Node {
 pub(crate) enum NodeCommand {
     /// Compare what this machine's kernel has with what it should have.
     Verify(Verify),
+    /// Try out whether this machine can do what a node has to do.
+    #[command(name = "checksystem", visible_alias = "check-system")]
+    CheckSystem(CheckSystem),
+    /// Gather what a supporter needs of this node.
+    Diags(Diags),
     /// Find this node's addresses, and make what the datastore must hold for it.
     Startup(Startup),
     /// Give tunnel devices their addresses.
     TunnelAddresses(TunnelAddresses),
+}
+
+/// Arguments of `node checksystem`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_SYSTEM_HELP)]
+pub(crate) struct CheckSystem {
+    /// Output form.
+    #[arg(short, long, value_name = "FORM", default_value = "text")]
+    pub(crate) output: CheckSystemOutput,
+}
+
+/// Output forms of `node checksystem`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckSystemOutput {
+    /// For people: a line for each check.
+    Text,
+    /// For programs: an array of checks.
+    Json,
 }
 
 /// Arguments of `node verify`.

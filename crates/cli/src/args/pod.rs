@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::log_level;
+use super::global::log_level;
 
 const HELP: &str = "\
 A pod here is a network namespace that is connected as a container runtime connects containers: by the CNI plugin, with an

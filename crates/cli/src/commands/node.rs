@@ -1,5 +1,6 @@
-//! `tortie node verify`: does the kernel of this machine have what it should have?
+//! `tortie node verify`: does the kernel of this machine have what it should have? Beside it, what else concerns one node.
 
+mod checksystem;
 pub(super) mod enforced;
 pub(super) mod startup;
 
@@ -14,7 +15,7 @@ use tortie_config::from_environment;
 use tortie_dataplane::{Dataplane, Drift};
 use tortie_rules::Dataplane as Kind;
 
-use super::{agent, report, root};
+use super::{agent, diags, report, root};
 use crate::args::{Global, Node, NodeCommand, Subject, UNKNOWN, Verify, VerifyOutput};
 
 /// Exit code for a kernel that has not what it should have.
@@ -23,6 +24,8 @@ const DRIFT: u8 = 1;
 pub(super) async fn run(args: Node, global: &Global) -> Result<ExitCode> {
     let args = match args.command {
         NodeCommand::Verify(args) => args,
+        NodeCommand::CheckSystem(args) => return checksystem::run(&args),
+        NodeCommand::Diags(args) => return diags::node::run(&args, global).await,
         NodeCommand::Startup(args) => return startup::startup(&args, global).await,
         NodeCommand::TunnelAddresses(args) => {
             return startup::tunnel_addresses(&args, global).await;

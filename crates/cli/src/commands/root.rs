@@ -36,6 +36,19 @@ pub(super) fn check_verify() -> Result<()> {
     need("node verify", "reads the kernel's rules")
 }
 
+/// The same for `node checksystem`, whose output would be all wrong.
+pub(super) fn check_system() -> Result<()> {
+    need(
+        "node checksystem",
+        "tries out what the kernel does in namespaces of its own",
+    )
+}
+
+/// The same for `node diags`, which would miss most.
+pub(super) fn check_diags() -> Result<()> {
+    need("node diags", "reads the kernel's rules and logs")
+}
+
 fn need(command: &str, why: &str) -> Result<()> {
     if rustix::process::geteuid().is_root() || may_change_network() {
         return Ok(());

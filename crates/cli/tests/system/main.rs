@@ -1,10 +1,12 @@
 //! What needs root, namespaces or servers: the program as a whole.
 
+mod checksystem;
 mod cni;
 mod confirm;
 mod controllers;
 mod datastore;
 mod demo;
+mod diags;
 mod ipam;
 mod killed;
 mod multi_node;

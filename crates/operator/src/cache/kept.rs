@@ -6,6 +6,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tortie_sync::Name;
+
 use crate::key::ObjectKey;
 use crate::object::Object;
 
@@ -24,6 +26,13 @@ pub(super) trait Place {
 impl Place for ObjectKey {
     fn place(&self) -> (Option<&str>, &str) {
         (self.namespace.as_deref(), &self.name)
+    }
+}
+
+impl Place for Name {
+    fn place(&self) -> (Option<&str>, &str) {
+        let namespace = Some(self.namespace()).filter(|namespace| !namespace.is_empty());
+        (namespace, self.name())
     }
 }
 

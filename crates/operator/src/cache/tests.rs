@@ -105,7 +105,7 @@ proptest! {
                     let mut state = cache.shared.write();
                     match what {
                         0 | 1 => state.apply(object(&name, version)),
-                        2 => state.delete(&key(&name), None),
+                        2 => state.delete(&key(&name)),
                         _ => {
                             // A list in which one object is missing.
                             let there: Vec<_> = state.objects.iter().map(|k| k.object.as_ref().clone()).collect();

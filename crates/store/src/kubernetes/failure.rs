@@ -2,6 +2,7 @@
 
 use kube::core::Status;
 use tortie_api::{Path, Problems};
+use tortie_sync::kubernetes::Error as Failure;
 
 use crate::cause::plainly;
 use crate::error::Error;
@@ -10,82 +11,59 @@ use crate::key::Key;
 /// What the API server says where the UID is not the one in the request.
 const OTHER_UID: &str = "UID in precondition";
 
-/// Why a request did not succeed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
-    /// The API server refused it, or could not be reached.
-    #[error("{}", summary(.0))]
-    Kube(#[source] Box<kube::Error>),
-    /// There was no answer in time.
-    #[error("no answer from the Kubernetes API server to {0} in time")]
-    TimedOut(&'static str),
-    /// A name that cannot be part of a path, so that there is no such object.
-    #[error("no object can have this name")]
-    NoSuchName,
-}
-
-impl From<kube::Error> for Failure {
-    fn from(error: kube::Error) -> Self {
-        Self::Kube(Box::new(error))
-    }
-}
-
-impl Failure {
-    fn status(&self) -> Option<&Status> {
-        match self {
-            Self::Kube(error) => match &**error {
-                kube::Error::Api(status) => Some(status),
-                _ => None,
-            },
-            Self::TimedOut(_) | Self::NoSuchName => None,
-        }
-    }
-
-    /// Whether the object, or its whole kind, is not there.
-    pub(super) fn is_not_found(&self) -> bool {
-        matches!(self, Self::NoSuchName) || self.status().is_some_and(|status| status.code == 404)
-    }
-
-    /// Whether the revision or the continuation asked for is no longer kept.
-    pub(super) fn is_gone(&self) -> bool {
-        self.status().is_some_and(is_gone)
-    }
-
+/// What a refusal means to the user of a datastore.
+pub(super) trait Refusal {
     /// Whether there is such an object already.
-    pub(super) fn is_already_exists(&self) -> bool {
+    fn is_already_exists(&self) -> bool;
+
+    /// Whether the object of this name is another one than that which is meant.
+    fn is_other_object(&self) -> bool;
+
+    /// Whether credentials or permissions are missing.
+    fn is_unauthorized(&self) -> bool;
+
+    /// The error to report for an operation on an object.
+    fn into_error(self, key: &Key) -> Error;
+}
+
+impl Refusal for Failure {
+    fn is_already_exists(&self) -> bool {
         self.status()
             .is_some_and(|status| status.reason == "AlreadyExists")
     }
 
-    /// Whether the object of this name is another one than that which is meant.
-    pub(super) fn is_other_object(&self) -> bool {
+    fn is_other_object(&self) -> bool {
         self.status()
             .is_some_and(|status| status.code == 409 && status.message.contains(OTHER_UID))
     }
 
-    /// Whether credentials or permissions are missing.
-    pub(super) fn is_unauthorized(&self) -> bool {
+    fn is_unauthorized(&self) -> bool {
         self.status()
             .is_some_and(|status| matches!(status.code, 401 | 403))
             || matches!(self, Self::Kube(error) if matches!(**error, kube::Error::Auth(_)))
     }
 
-    /// The error to report for an operation on an object.
-    pub(super) fn into_error(self, key: &Key) -> Error {
+    fn into_error(self, key: &Key) -> Error {
+        let unavailable = |message| Error::Unavailable {
+            message,
+            source: None,
+        };
         if self.is_unauthorized() {
             return Error::Unauthorized(self.to_string());
         }
+        if self.is_gone() {
+            return Error::Gone(self.to_string());
+        }
+        let is_unavailable = self.is_unavailable();
         match self {
             Self::NoSuchName => Error::NotFound(key.clone()),
-            Self::TimedOut(_) => Error::Unavailable {
-                message: self.to_string(),
-                source: None,
-            },
+            Self::TimedOut(_) => unavailable(self.to_string()),
             Self::Kube(error) => match *error {
+                kube::Error::Api(status) if is_unavailable => {
+                    unavailable(format!("{key}: Kubernetes answered: {}", status.message))
+                }
                 kube::Error::Api(status) => of_status(*status, key),
-                error @ (kube::Error::HyperError(_)
-                | kube::Error::Service(_)
-                | kube::Error::ReadEvents(_)) => unreachable("", &error),
+                error if is_unavailable => unreachable("", &error),
                 error => Error::other(format!("{key}: the request to Kubernetes failed"), error),
             },
         }
@@ -102,19 +80,6 @@ pub(super) fn unreachable(address: &str, error: &kube::Error) -> Error {
     }
 }
 
-/// Whether a status says that a revision or a continuation is no longer kept.
-pub(super) fn is_gone(status: &Status) -> bool {
-    status.code == 410 || matches!(status.reason.as_str(), "Expired" | "Gone")
-}
-
-/// One line without the debug form that kube adds.
-fn summary(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
-    }
-}
-
 fn of_status(status: Status, key: &Key) -> Error {
     match (status.code, status.reason.as_str()) {
         (_, "AlreadyExists") => Error::AlreadyExists(key.clone()),
@@ -123,14 +88,6 @@ fn of_status(status: Status, key: &Key) -> Error {
         (409, _) if status.message.contains(OTHER_UID) => Error::NotFound(key.clone()),
         (409, _) => Error::Conflict(key.clone()),
         (422, _) => of_invalid(status, key),
-        (429 | 500..=599, _) => {
-            let message = format!("{key}: Kubernetes answered: {}", status.message);
-            Error::Unavailable {
-                message,
-                source: None,
-            }
-        }
-        _ if is_gone(&status) => Error::Gone(status.message),
         _ => Error::other(
             format!("{key}: Kubernetes refused the request: {}", status.message),
             kube::Error::Api(status.boxed()),

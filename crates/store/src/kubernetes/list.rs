@@ -1,4 +1,4 @@
-//! Lists, page by page: never more than a page of each source is in memory as JSON.
+//! Lists, page by page: never more than a page of each source is in memory as text, and an object as JSON.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -6,9 +6,9 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 use tortie_error::Causes;
+use tortie_sync::kubernetes::{Error as Failure, PAGE_SIZE, Page, Selection};
 
-use super::api::{PAGE_SIZE, Page, Selection};
-use super::failure::Failure;
+use super::failure::Refusal as _;
 use super::presence::id_of;
 use super::source::{Reading, Source};
 use super::{KubernetesStore, key_of_query, revision};
@@ -33,7 +33,7 @@ struct Unread {
     source: Source,
     at: Selection,
     /// Its first page, until that is converted.
-    page: Option<Page>,
+    page: Option<Page<Box<str>>>,
     /// Where the next page begins.
     from: Option<String>,
     /// The objects that were seen.
@@ -96,7 +96,7 @@ impl KubernetesStore {
             let mut part = String::new();
             if let Some(mut at) = source.select(query) {
                 labels.clone_into(&mut at.labels);
-                match source.endpoint.page(&self.client, &at, limit, None).await {
+                match self.page(&source, &at, limit, None).await {
                     Ok(page) => {
                         part.clone_from(&page.revision);
                         sources.push_back(Unread {
@@ -142,18 +142,18 @@ impl KubernetesStore {
             from,
             ids,
         } = unread;
-        let page = if let Some(page) = page.take() {
-            page
-        } else {
-            let page = source
-                .endpoint
-                .page(&self.client, at, rest.limit, from.take());
-            page.await
-                .map_err(|failure| failure.into_error(&key_of_query(query)))?
+        let page = match page.take() {
+            Some(page) => Ok(page),
+            None => self.page(source, at, rest.limit, from.take()).await,
         };
-        self.add_to(&mut list, source, query, &page.items).await;
-        if source.is_optional() {
-            ids.extend(page.items.iter().map(id_of));
+        let failed = |failure: Failure| failure.into_error(&key_of_query(query));
+        let page = page.map_err(failed)?;
+        for object in page.items {
+            let object = serde_json::from_str(&object).map_err(|error| failed(error.into()))?;
+            self.add_to(&mut list, source, query, &object).await;
+            if source.is_optional() {
+                ids.insert(id_of(&object));
+            }
         }
         *from = page.next;
         if from.is_none() {
@@ -163,24 +163,37 @@ impl KubernetesStore {
         Ok(Some(list))
     }
 
-    /// Adds the resources of a query that objects stand for, and completes deletions.
-    async fn add_to(&self, list: &mut List, source: &Source, query: &Query, objects: &[Value]) {
-        for object in objects {
-            match source.read(object) {
-                Reading::Present(resource) if query.selects(&Key::of(&resource)) => {
-                    list.items.push(resource);
-                }
-                Reading::Invalid(invalid) if query.selects(&invalid.key) => {
-                    list.invalid.push(invalid);
-                }
-                Reading::Absent(key) => {
-                    // Readers may lack the permission, and the next one will try again.
-                    if let Err(error) = self.complete_delete(source, object).await {
-                        tracing::debug!(%key, error = %Causes(&error), "A deletion could not be completed");
-                    }
-                }
-                Reading::Present(_) | Reading::Invalid(_) | Reading::Unrelated => {}
+    /// Objects as JSON, which are read one by one.
+    async fn page(
+        &self,
+        source: &Source,
+        at: &Selection,
+        limit: Option<u32>,
+        from: Option<String>,
+    ) -> Result<Page<Box<str>>, Failure> {
+        let take = |object: &str| Ok(object.into());
+        source
+            .endpoint
+            .page(&self.client, at, limit, from, take)
+            .await
+    }
+
+    /// Adds the resource of a query that an object stands for, or completes its deletion.
+    async fn add_to(&self, list: &mut List, source: &Source, query: &Query, object: &Value) {
+        match source.read(object) {
+            Reading::Present(resource) if query.selects(&Key::of(&resource)) => {
+                list.items.push(resource);
             }
+            Reading::Invalid(invalid) if query.selects(&invalid.key) => {
+                list.invalid.push(invalid);
+            }
+            Reading::Absent(key) => {
+                // Readers may lack the permission, and the next one will try again.
+                if let Err(error) = self.complete_delete(source, object).await {
+                    tracing::debug!(%key, error = %Causes(&error), "A deletion could not be completed");
+                }
+            }
+            Reading::Present(_) | Reading::Invalid(_) | Reading::Unrelated => {}
         }
     }
 }

@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+use tortie_sync::kubernetes::Selection;
 
-use super::api::{Endpoint, Selection};
 use super::source::Source;
 use crate::error::Error;
 
@@ -20,7 +20,7 @@ impl Presence {
     /// These are all objects of a source, if all were asked for.
     pub(super) fn set_all(&self, source: &Source, at: &Selection, ids: HashSet<String>) {
         if source.is_optional() && *at == Selection::default() {
-            self.lock().insert(path_of(&source.endpoint), ids);
+            self.lock().insert(source.endpoint.path(), ids);
         }
     }
 
@@ -28,21 +28,21 @@ impl Presence {
     pub(super) fn add(&self, source: &Source, object: &Value) {
         if source.is_optional() {
             let mut seen = self.lock();
-            let ids = seen.entry(path_of(&source.endpoint)).or_default();
+            let ids = seen.entry(source.endpoint.path()).or_default();
             ids.insert(id_of(object));
         }
     }
 
     /// This object was deleted.
     pub(super) fn remove(&self, source: &Source, object: &Value) {
-        if let Some(ids) = self.lock().get_mut(&path_of(&source.endpoint)) {
+        if let Some(ids) = self.lock().get_mut(&source.endpoint.path()) {
             ids.remove(&id_of(object));
         }
     }
 
     /// The API server says that it does not know the kind of a source: an error, unless there are no such objects.
     pub(super) fn check_missing(&self, source: &Source) -> Result<(), Error> {
-        let path = path_of(&source.endpoint);
+        let path = source.endpoint.path();
         let seen = self.lock().get(&path).map_or(0, HashSet::len);
         if source.is_optional() && seen == 0 {
             return Ok(());
@@ -63,10 +63,6 @@ impl Presence {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, HashSet<String>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn path_of(endpoint: &Endpoint) -> String {
-    format!("{}/{}", endpoint.base, endpoint.plural)
 }
 
 /// What tells an object from the others of its kind.

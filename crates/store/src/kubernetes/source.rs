@@ -7,8 +7,8 @@ use serde_json::Value;
 use tortie_api::crd::Group;
 use tortie_api::k8s::{self, NamespacedName, View};
 use tortie_api::{Kind, Resource};
+use tortie_sync::kubernetes::{Endpoint, Selection};
 
-use super::api::{Endpoint, Selection};
 use super::stored;
 use crate::key::{Key, Query};
 use crate::store::Invalid;
@@ -53,17 +53,10 @@ pub(super) enum Reading {
 impl Source {
     /// The sources of a kind, in the order of the parts of its revision.
     pub(super) fn of(kind: Kind, settings: &Settings) -> Vec<Self> {
-        let new = |base: &str, plural, is_namespaced, form| {
-            let endpoint = Endpoint {
-                base: base.to_owned(),
-                plural,
-                is_namespaced,
-            };
-            Self {
-                endpoint,
-                kind,
-                form,
-            }
+        let new = |base: &str, plural: &'static str, is_namespaced, form| Self {
+            endpoint: Endpoint::new(base, plural, is_namespaced),
+            kind,
+            form,
         };
         let view = |base: &str, plural, is_namespaced, view| {
             new(base, plural, is_namespaced, Form::View(view))

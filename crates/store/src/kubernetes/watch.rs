@@ -11,12 +11,11 @@ use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt};
-use kube::core::WatchEvent;
 use serde_json::Value;
 use tortie_backoff::{Backoff, Retries};
+use tortie_sync::kubernetes::{Connection, Error as Failure, PAGE_SIZE, Selection, Told};
 
-use super::api::{Connection, PAGE_SIZE, Selection, WATCH_SILENCE};
-use super::failure::Failure;
+use super::failure::Refusal as _;
 use super::presence::{Presence, id_of};
 use super::source::{Reading, Source, revision_of};
 use super::{KubernetesStore, revision};
@@ -142,12 +141,9 @@ impl Tail {
                     }
                 }
             };
-            return match tokio::time::timeout(WATCH_SILENCE, connection.next()).await {
-                Ok(Some(Ok(event))) => Some(self.on_event(event)),
-                Ok(Some(Err(error))) => Some(Err(self.error(error.into()))),
-                Ok(None) => None,
-                Err(_) => Some(Err(self.error(Failure::TimedOut("a watch")))),
-            };
+            let told = connection.next().await?;
+            let step = told.and_then(|told| Ok(self.on_told(&told)?));
+            return Some(step.map_err(|failure| self.error(failure)));
         }
     }
 
@@ -182,12 +178,15 @@ impl Tail {
         let mut from = None;
         loop {
             let endpoint = &self.source.endpoint;
-            let page = endpoint.page(&self.client, &self.at, Some(PAGE_SIZE), from);
+            let (source, query) = (&self.source, &self.query);
+            let take = |object: &str| {
+                let object = serde_json::from_str(object)?;
+                ids.insert(id_of(&object));
+                pending.push_back(put(source, query, &object));
+                Ok(())
+            };
+            let page = endpoint.page(&self.client, &self.at, Some(PAGE_SIZE), from, take);
             let page = page.await?;
-            for object in &page.items {
-                ids.insert(id_of(object));
-                pending.push_back(self.put(object));
-            }
             self.pending_revision = page.revision;
             from = page.next;
             if from.is_none() {
@@ -209,38 +208,22 @@ impl Tail {
         failure.into_error(&super::key_of_query(&self.query))
     }
 
-    fn on_event(&mut self, event: WatchEvent<Value>) -> Step {
-        let (revision, change) = match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+    fn on_told(&mut self, told: &Told) -> serde_json::Result<(String, Change)> {
+        let (Told::Set(object) | Told::Deleted(object) | Told::Bookmark(object)) = told;
+        let object: Value = serde_json::from_str(object.get())?;
+        let change = match told {
+            Told::Set(_) => {
                 self.presence.add(&self.source, &object);
-                (revision_of(&object).to_owned(), self.put(&object))
+                put(&self.source, &self.query, &object)
             }
-            WatchEvent::Deleted(object) => {
+            Told::Deleted(_) => {
                 self.presence.remove(&self.source, &object);
-                (revision_of(&object).to_owned(), self.delete(&object))
+                self.delete(&object)
             }
-            WatchEvent::Bookmark(bookmark) => {
-                (bookmark.metadata.resource_version, Change::Bookmark)
-            }
-            WatchEvent::Error(status) => {
-                return Err(self.error(kube::Error::Api(status).into()));
-            }
+            Told::Bookmark(_) => Change::Bookmark,
         };
-        self.revision.clone_from(&revision);
-        Ok((revision, change))
-    }
-
-    fn put(&self, object: &Value) -> Change {
-        match self.source.read(object) {
-            Reading::Present(resource) if self.query.selects(&Key::of(&resource)) => {
-                Change::Put(resource)
-            }
-            Reading::Absent(key) if self.query.selects(&key) => Change::Delete(key),
-            Reading::Invalid(invalid) if self.query.selects(&invalid.key) => {
-                Change::Invalid(invalid)
-            }
-            _ => Change::Bookmark,
-        }
+        revision_of(&object).clone_into(&mut self.revision);
+        Ok((self.revision.clone(), change))
     }
 
     /// An object that was absent already has been reported as deleted.
@@ -255,5 +238,14 @@ impl Tail {
         } else {
             Change::Bookmark
         }
+    }
+}
+
+fn put(source: &Source, query: &Query, object: &Value) -> Change {
+    match source.read(object) {
+        Reading::Present(resource) if query.selects(&Key::of(&resource)) => Change::Put(resource),
+        Reading::Absent(key) if query.selects(&key) => Change::Delete(key),
+        Reading::Invalid(invalid) if query.selects(&invalid.key) => Change::Invalid(invalid),
+        _ => Change::Bookmark,
     }
 }

@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tortie_api::crd::Group;
 use tortie_api::{Kind, Node, Path, Problems, Resource, k8s};
+use tortie_sync::kubernetes::{Error as Failure, Selection};
 
-use super::api::Selection;
-use super::failure::Failure;
+use super::failure::Refusal as _;
 use super::source::{Reading, Source, revision_of};
-use super::{Found, KubernetesStore, stored};
+use super::{Found, KubernetesStore, api, stored};
 use crate::default_profile;
 use crate::error::{Error, Result};
 use crate::key::Key;
@@ -31,11 +31,7 @@ impl KubernetesStore {
         require_namespace(&key)?;
         resource.metadata_mut().resource_version.clear();
         let object = encode(group, &resource, &key)?;
-        let create = || {
-            source
-                .endpoint
-                .create(&self.client, &key.namespace, &object)
-        };
+        let create = || api::create(&source.endpoint, &self.client, &key.namespace, &object);
         let mut created = create().await;
         if created.as_ref().is_err_and(Failure::is_already_exists)
             && stored::marks_deletes(key.kind)
@@ -70,11 +66,8 @@ impl KubernetesStore {
             .locate(&key)
             .ok_or_else(|| Error::NotFound(key.clone()))?;
         let object = encode(group, &resource, &key)?;
-        let replace = |subresource| {
-            source
-                .endpoint
-                .replace(&self.client, &at, subresource, &object)
-        };
+        let replace =
+            |subresource| api::replace(&source.endpoint, &self.client, &at, subresource, &object);
         let subresource = (part == Part::Status && key.kind.has_status()).then_some("status");
         let mut replaced = replace(subresource).await;
         if subresource.is_some() && replaced.as_ref().is_err_and(Failure::is_not_found) {
@@ -132,10 +125,7 @@ impl KubernetesStore {
         object["metadata"]["annotations"] = json!(kube_node.metadata.annotations);
         object["metadata"]["resourceVersion"] = revision.into();
         let status = Some("status");
-        let replaced = source
-            .endpoint
-            .replace(&self.client, &at, status, &object)
-            .await;
+        let replaced = api::replace(&source.endpoint, &self.client, &at, status, &object).await;
         let object = replaced.map_err(|failure| failure.into_error(key))?;
         read_back(&source, &object, key)
     }
@@ -160,20 +150,21 @@ impl KubernetesStore {
             let mut marked = resource.clone();
             stored::mark(&mut marked);
             let marked = encode(group, &marked, key)?;
-            let replaced = source
-                .endpoint
-                .replace(&self.client, &at, None, &marked)
-                .await;
+            let replaced = api::replace(&source.endpoint, &self.client, &at, None, &marked).await;
             let marked = replaced.map_err(|failure| failure.into_error(key))?;
             let completed = self.complete_delete(&source, &marked).await;
             completed.map_err(|failure| failure.into_error(key))?;
             return Ok(resource);
         }
         let revision = precondition.revision.as_ref().map(|_| revision_of(&object));
-        let deleted = source
-            .endpoint
-            .delete(&self.client, &at, uid_of(&object), revision)
-            .await;
+        let deleted = api::delete(
+            &source.endpoint,
+            &self.client,
+            &at,
+            uid_of(&object),
+            revision,
+        )
+        .await;
         deleted.map_err(|failure| failure.into_error(key))?;
         Ok(resource)
     }
@@ -199,11 +190,7 @@ impl KubernetesStore {
             name: text("/metadata/name"),
             ..Selection::default()
         };
-        match source
-            .endpoint
-            .delete(&self.client, &at, uid_of(object), None)
-            .await
-        {
+        match api::delete(&source.endpoint, &self.client, &at, uid_of(object), None).await {
             Err(failure) if failure.is_not_found() => Ok(()),
             other => other,
         }

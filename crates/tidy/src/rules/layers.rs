@@ -11,7 +11,7 @@ const WITHIN_A_LAYER: [(&str, &str); 9] = [
     ("engine", "config"),
     ("rules", "config"),
     ("rules", "engine"),
-    ("sync", "store"),
+    ("store", "sync"),
     ("why", "agent"),
 ];
 

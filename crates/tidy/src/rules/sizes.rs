@@ -5,7 +5,7 @@ use crate::tree::{Tree, Violation};
 const MOST: usize = 400;
 
 /// Files that are longer, with the most lines that they may have. A file that has become short goes from this list.
-const LONGER: [(&str, usize); 19] = [
+const LONGER: [(&str, usize); 18] = [
     ("crates/agent/src/inputs.rs", 444),
     ("crates/api/src/kinds/felix_configuration.rs", 1_003),
     ("crates/apiserver/src/http.rs", 492),
@@ -14,7 +14,6 @@ const LONGER: [(&str, usize); 19] = [
     ("crates/apiserver/src/registry.rs", 519),
     ("crates/apiserver/src/service/write.rs", 510),
     ("crates/apiserver/src/storage/native.rs", 438),
-    ("crates/cli/src/args.rs", 436),
     ("crates/cli/src/commands/why/live.rs", 421),
     ("crates/cli/src/commands/why/text.rs", 450),
     ("crates/migrate/src/datastore_migration/controller.rs", 406),

@@ -6,8 +6,7 @@ use anyhow::{Result, bail};
 use futures::StreamExt as _;
 use tortie_api::{Kind, Resource};
 use tortie_client::Client;
-use tortie_store::{Change, Error, Event, Key, List, Query, Watch};
-use tortie_sync::watch_resumed;
+use tortie_store::{Change, Error, Event, Key, List, Query, Watch, watch_resumed};
 
 use crate::args::Get;
 use crate::commands::kinds;

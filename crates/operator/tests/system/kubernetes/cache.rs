@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use tortie_operator::{Cache, CacheOptions, Change, ObjectKey, trimmed};
+use tortie_operator::{Cache, CacheOptions, Change, Custom, CustomKind, ObjectKey, trimmed};
 use tortie_testkit::KubeApiServer;
 
 use crate::kubernetes::support::{client, config_map, eventually, namespace, value_of};
@@ -181,6 +181,42 @@ async fn an_object_that_cannot_be_decoded_counts_as_absent_and_holds_up_nobody()
     write("good", "none").await;
     write("bad", "3").await;
     eventually(vec![pair("bad", 3), pair("later", 2)], seen).await;
+}
+
+/// What a gate should be, and is.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct GateSpec {
+    open: bool,
+}
+
+impl CustomKind for GateSpec {
+    const GROUP: &'static str = "late.example.org";
+    const VERSION: &'static str = "v1";
+    const KIND: &'static str = "Gate";
+    const PLURAL: &'static str = "gates";
+    type Scope = k8s_openapi::ClusterResourceScope;
+    type Status = GateSpec;
+}
+
+#[tokio::test]
+async fn a_kind_that_is_not_served_yet_is_waited_for_and_never_taken_for_empty() {
+    let client = client(KubeApiServer::shared()).await;
+    let cache = Cache::<Custom<GateSpec>>::start(client.clone(), CacheOptions::default());
+    let synced = tokio::time::timeout(Duration::from_millis(500), cache.wait_synced());
+    assert!(synced.await.is_err());
+
+    let definitions = Api::all(client.clone());
+    let definition = Custom::<GateSpec>::definition().unwrap();
+    let params = PostParams::default();
+    definitions.create(&params, &definition).await.unwrap();
+    cache.wait_synced().await;
+    let gate = Custom::new("front", GateSpec { open: true });
+    Api::all(client).create(&params, &gate).await.unwrap();
+    let is_open = || {
+        let gate = cache.get(&ObjectKey::cluster("front"));
+        gate.map(|gate| gate.spec.open)
+    };
+    eventually(Some(true), is_open).await;
 }
 
 /// The API server is away, and when it is back it has forgotten where the watch was.

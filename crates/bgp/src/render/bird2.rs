@@ -1,0 +1,112 @@
+//! One file for BIRD 2, which speaks both IP versions in one daemon.
+//!
+//! It says what the files for BIRD 1.6 say, in fewer words: networks that are treated alike are sets, which BIRD looks up instead
+//! of trying one by one, and what most sessions have in common is in their template.
+
+mod routes;
+mod sessions;
+
+use super::text::{Text, line};
+use crate::plan::{Encapsulation, FamilyPlan, LogLevel, Programmer, Programs};
+use crate::{Family, Plan, Problem};
+
+/// Writes a plan. The text holds passwords.
+pub fn bird2(plan: &Plan) -> String {
+    let mut out = Text::default();
+    line!(
+        out,
+        "# Written by Tortie from what the datastore says: changes are lost."
+    );
+    line!(out, "router id {};\n", plan.router_id);
+    line!(out, "protocol device {{");
+    debug(&mut out, plan.log, "states");
+    line!(out, "  scan time 2;\n}}\n");
+    direct(&mut out, plan);
+    for family in Family::BOTH {
+        let of_family = plan.family(family);
+        routes::render(&mut out, of_family);
+        kernel(&mut out, family);
+        sessions::render(&mut out, plan, of_family);
+    }
+    out.finish()
+}
+
+/// What of a plan cannot be said to BIRD 2, besides the plan's own problems.
+pub fn bird2_problems(plan: &Plan) -> Vec<Problem> {
+    let pools = &plan.family(Family::V4).pools;
+    let mut tunnelled = pools.iter().filter(|pool| {
+        pool.programmer == Programmer::Bird && matches!(pool.encapsulation, Encapsulation::Ipip(_))
+    });
+    let Some(first) = tunnelled.next() else {
+        return Vec::new();
+    };
+    let (bird, agent) = match plan.bird_programs {
+        Programs { no_encap: true, .. } => ("EnabledNoEncapOnly", "EnabledIPIPOnly"),
+        Programs {
+            no_encap: false, ..
+        } => ("Disabled", "Enabled"),
+    };
+    let (name, others) = (&first.origin.name, tunnelled.count());
+    vec![Problem {
+        kind: "BGPConfiguration",
+        name: "default".to_owned(),
+        field: "spec.programClusterRoutes".into(),
+        reason: format!(
+            "BIRD 2 programs no routes with IP-in-IP, which IPPool({name}) and {others} others have: set {bird} here, and \
+             {agent} in spec.programClusterRoutes of the FelixConfiguration, so that the agent does"
+        ),
+    }]
+}
+
+fn direct(out: &mut Text, plan: &Plan) {
+    line!(out, "protocol direct {{");
+    debug(out, plan.log, "states");
+    line!(out, "  ipv4;\n  ipv6;");
+    let ignored = plan.ignored_interfaces.iter();
+    let ignored = ignored.fold(String::new(), |text, pattern| {
+        text + &format!("-\"{pattern}\", ")
+    });
+    line!(
+        out,
+        "  interface {ignored}-\"cali*\", -\"kube-ipvs*\", \"*\";\n}}\n"
+    );
+}
+
+/// Routes stay when BIRD stops. Without a metric of its own, each route has the one that the filter gives it.
+fn kernel(out: &mut Text, family: Family) {
+    let (v, channel) = (suffix(family), channel(family));
+    line!(out, "protocol kernel kernel_{v} {{");
+    out.push_str("  learn;\n  persist;\n  scan time 2;\n  graceful restart;\n  merge paths on;\n  metric 0;\n");
+    line!(out, "  {channel} {{");
+    line!(out, "    import all;");
+    line!(out, "    export filter calico_kernel_programming_{v};");
+    line!(out, "  }};\n}}\n");
+}
+
+fn debug(out: &mut Text, log: LogLevel, what: &str) {
+    match log {
+        LogLevel::None => {}
+        LogLevel::Info => line!(out, "  debug {{ {what} }};"),
+        LogLevel::Debug => line!(out, "  debug all;"),
+    }
+}
+
+/// What names of an IP version end with.
+fn suffix(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "v4",
+        Family::V6 => "v6",
+    }
+}
+
+fn channel(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "ipv4",
+        Family::V6 => "ipv6",
+    }
+}
+
+/// Whether the node has sessions of the IP version.
+fn has_sessions(plan: &FamilyPlan) -> bool {
+    plan.address.is_some()
+}

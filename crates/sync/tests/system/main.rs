@@ -1,0 +1,3 @@
+//! Followers of real servers.
+
+mod kubernetes;
