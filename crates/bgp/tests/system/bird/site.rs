@@ -80,12 +80,16 @@ impl Pair {
         }
     }
 
-    /// Both running, and connected with each other.
+    /// Both running, and each with the other's block.
     pub(super) async fn connected() -> Self {
         let pair = Self::new();
         pair.a.start();
         pair.b.start();
         pair.await_sessions().await;
+        await_that("routes are exchanged", async || {
+            pair.a.has_route_to(pair.b.block()).await && pair.b.has_route_to(pair.a.block()).await
+        })
+        .await;
         pair
     }
 
