@@ -21,7 +21,7 @@ pub mod reply;
 pub mod socket;
 pub mod status;
 
-pub use command::{Configure, Routes, Switch};
+pub use command::{Configure, Destination, Routes, Side, Switch};
 pub use config_file::ConfigFile;
 pub use daemon::Daemon;
 pub use error::{Error, Problem, Result};

@@ -5,6 +5,7 @@
 
 pub mod api_body;
 pub mod bgp;
+pub mod bird_reply;
 pub mod cni_config;
 pub mod etcd_value;
 pub mod recording;

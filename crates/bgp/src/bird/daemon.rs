@@ -40,7 +40,7 @@ pub struct Options {
     pub program: PathBuf,
     pub config: PathBuf,
     pub socket: PathBuf,
-    /// The FIFO that BIRD's log goes through: its configuration has `log stderr all`.
+    /// The FIFO that BIRD's log goes through. With `log stderr all` in its configuration, lines say how much they matter.
     pub log: PathBuf,
     /// Between the end of one and the start of the next.
     pub backoff: Backoff,

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::{fs, panic};
 
 use tortie_fuzzing::{
-    api_body, bgp, cni_config, etcd_value, recording, resource, selector, socket_frame,
+    api_body, bgp, bird_reply, cni_config, etcd_value, recording, resource, selector, socket_frame,
 };
 
-const TARGETS: [&str; 8] = [
+const TARGETS: [&str; 9] = [
     "api_body",
     "bgp",
+    "bird_reply",
     "cni_config",
     "etcd_value",
     "recording",
@@ -57,6 +58,11 @@ fn bodies_of_requests() {
 #[test]
 fn objects_of_bgp() {
     check("bgp", bgp::check);
+}
+
+#[test]
+fn answers_of_bird() {
+    check("bird_reply", bird_reply::check);
 }
 
 #[test]

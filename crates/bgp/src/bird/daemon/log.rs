@@ -25,7 +25,7 @@ pub(super) struct Log {
     last: LastSaid,
 }
 
-/// The last line that was more than information, for who wants to know why BIRD has ended.
+/// The last line that may be the reason for BIRD's end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LastSaid(Arc<Mutex<Option<String>>>);
 
@@ -35,6 +35,8 @@ struct Entry<'a> {
     level: tracing::Level,
     peer: Option<&'a str>,
     text: &'a str,
+    /// BIRD did not say how much it matters: it has no configuration, or one without a log.
+    is_plain: bool,
 }
 
 impl Log {
@@ -72,8 +74,11 @@ impl Log {
     }
 
     fn tell(&self, line: &str) {
-        let Entry { level, peer, text } = Entry::of(line);
-        if level <= tracing::Level::WARN {
+        let entry = Entry::of(line);
+        let Entry {
+            level, peer, text, ..
+        } = entry;
+        if level <= tracing::Level::WARN || entry.is_plain {
             self.last.set(text);
         }
         match level {
@@ -103,16 +108,11 @@ impl LastSaid {
 }
 
 impl<'a> Entry<'a> {
-    /// `2026-11-19 02:04:32.744 <ERR> Mesh_172_20_0_2: Received: …`, or `bird: …` before there is a configuration.
+    /// `2026-11-19 02:04:32.744 <ERR> Mesh_172_20_0_2: Received: …`, or `bird: Mesh_172_20_0_2: Received: …`
     fn of(line: &'a str) -> Self {
-        let Some((class, text)) = class_and_text(line) else {
-            let text = line.strip_prefix("bird: ").unwrap_or(line);
-            return Self {
-                level: tracing::Level::WARN,
-                peer: None,
-                text,
-            };
-        };
+        let classified = class_and_text(line);
+        let plain = || ("INFO", line.strip_prefix("bird: ").unwrap_or(line));
+        let (class, text) = classified.unwrap_or_else(plain);
         let level = match class {
             // A shutdown that was asked for is told so too.
             "FATAL" if text == "Shutdown completed" => tracing::Level::INFO,
@@ -125,7 +125,12 @@ impl<'a> Entry<'a> {
             Some((name, rest)) if PeerType::of(name).is_some() => (Some(name), rest),
             _ => (None, text),
         };
-        Self { level, peer, text }
+        Self {
+            level,
+            peer,
+            text,
+            is_plain: classified.is_none(),
+        }
     }
 }
 
@@ -163,7 +168,8 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, level: Level, peer: Option<&str>, text: &str) {
-        assert_eq!(Entry::of(line), Entry { level, peer, text });
+        let entry = Entry::of(line);
+        assert_eq!((entry.level, entry.peer, entry.text), (level, peer, text));
     }
 
     #[test]
@@ -202,13 +208,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_before_there_is_a_log_is_a_problem() {
+    fn what_is_said_without_a_log_may_be_why_bird_ended() {
+        let error = "/a.conf:15:8 syntax error, unexpected EXP";
+        check(&format!("bird: {error}"), Level::INFO, None, error);
+        let (peer, text) = ("Mesh_172_20_0_1", "State changed to up");
         check(
-            "bird: /a.conf:15:8 syntax error, unexpected EXP",
-            Level::WARN,
-            None,
-            "/a.conf:15:8 syntax error, unexpected EXP",
+            &format!("bird: {peer}: {text}"),
+            Level::INFO,
+            Some(peer),
+            text,
         );
-        check("a < b > c", Level::WARN, None, "a < b > c");
+        check("a < b > c", Level::INFO, None, "a < b > c");
+        let is_plain = |line| Entry::of(line).is_plain;
+        assert!(is_plain("bird: x") && !is_plain("2026-11-19 <INFO> Started"));
     }
 }

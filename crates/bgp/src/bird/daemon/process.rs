@@ -37,7 +37,8 @@ enum Origin {
 
 impl Process {
     /// Starts BIRD in a process group of its own, so that what ends ours, as ^C does, leaves it alone. `-R`: peers may
-    /// still have the routes of one that was killed.
+    /// still have the routes of one that was killed. `-d`: in the foreground, and with a log where its configuration says
+    /// nothing about one.
     pub(super) fn start(program: &Path, config: &Path, socket: &Path, log: &Path) -> Result<Self> {
         // Writing never blocks, whether somebody reads or not; what does not fit is lost.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -49,7 +50,7 @@ impl Process {
         };
         let stdout = fifo.try_clone().map_err(failed)?;
         let mut command = Command::new(program);
-        command.arg("-R").arg("-f").arg("-s").arg(socket);
+        command.arg("-R").arg("-d").arg("-s").arg(socket);
         let child = command
             .arg("-c")
             .arg(config)

@@ -1,0 +1,7 @@
+//! Real BIRD 2 on two nodes that are neighbours.
+
+mod answers;
+mod daemon;
+mod reload;
+mod site;
+mod victim;
