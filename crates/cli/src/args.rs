@@ -3,6 +3,7 @@
 mod agent;
 mod apiserver;
 mod audit;
+mod bgp;
 mod cni;
 mod confirm;
 mod controllers;
@@ -39,6 +40,10 @@ use crate::completion::{kinds, names};
 
 pub(crate) use agent::{Agent, DEFAULT_RECORDING};
 pub(crate) use apiserver::{ApiServer, Webhooks};
+pub(crate) use bgp::{
+    BIRD1_FOLDER, BIRD2_FOLDER, Bgp, BgpCommand, BgpRender, BgpRun, BgpStatus, BgpStatusOutput,
+    BgpSubject, BirdSyntax, NodeStatusArgs,
+};
 pub(crate) use cni::{Cni, CniCommand, CniInstall};
 pub(crate) use confirm::{Apply, Confirm};
 pub(crate) use controllers::Controllers;
@@ -156,6 +161,8 @@ pub(crate) enum Command {
     Ipam(Ipam),
     /// Check, back up, restore or move the datastore as a whole.
     Datastore(Datastore),
+    /// Tell other nodes, and the routers around them, where pods and services are.
+    Bgp(Bgp),
     /// Look after this node.
     Node(Node),
     /// Look after the cluster.

@@ -2,6 +2,7 @@
 
 mod agent;
 mod apiserver;
+mod bgp;
 pub(crate) mod cni;
 mod completion;
 mod confirm;
@@ -128,6 +129,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Render(args) => render::run(&args, &global).await,
         Command::Ipam(args) => ipam::run(args, &global).await,
         Command::Datastore(args) => datastore::run(args, &global).await,
+        Command::Bgp(args) => bgp::run(&args, &global).await,
         Command::Node(args) => node::run(args, &global).await,
         Command::Cluster(args) => match args.command {
             ClusterCommand::Diags(args) => diags::cluster::run(&args, &global).await,
@@ -145,7 +147,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
 fn caller(command: &Command) -> Option<confirm::Caller> {
     match command {
         Command::Up(args) if args.print_systemd => None,
-        Command::Up(_) | Command::Agent(_) | Command::Controllers(_) => {
+        Command::Up(_) | Command::Agent(_) | Command::Bgp(_) | Command::Controllers(_) => {
             Some(confirm::Caller::Service)
         }
         Command::Get(_)

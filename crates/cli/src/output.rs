@@ -1,5 +1,6 @@
 //! Forms of output: tables, YAML, JSON, names, chosen columns and JSON path templates.
 
+pub(crate) mod bordered;
 mod go_template;
 mod jsonpath;
 mod live;

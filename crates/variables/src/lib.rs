@@ -90,6 +90,10 @@ pub const NODENAME: &str = "NODENAME";
 pub const HOSTNAME: &str = "HOSTNAME";
 /// Where the name of the node is written for plugins.
 pub const CALICO_NODENAME_FILE: &str = "CALICO_NODENAME_FILE";
+/// What BIRD calls itself: an address, or `hash`.
+pub const CALICO_ROUTER_ID: &str = "CALICO_ROUTER_ID";
+/// The namespace of the pod that a process is in.
+pub const POD_NAMESPACE: &str = "POD_NAMESPACE";
 /// The name of the node in Kubernetes.
 pub const CALICO_K8S_NODE_REF: &str = "CALICO_K8S_NODE_REF";
 /// Who connects nodes: `bird`, `vxlan` or `none`.

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::bgp::NodeStatusArgs;
 use super::diags::Diags;
 use super::startup::{Startup, TunnelAddresses};
 
@@ -56,6 +57,8 @@ pub(crate) enum NodeCommand {
     /// Try out whether this machine can do what a node has to do.
     #[command(name = "checksystem", visible_alias = "check-system")]
     CheckSystem(CheckSystem),
+    /// Show the BGP peers of this node.
+    Status(NodeStatusArgs),
     /// Gather what a supporter needs of this node.
     Diags(Diags),
     /// Find this node's addresses, and make what the datastore must hold for it.

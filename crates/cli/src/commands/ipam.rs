@@ -7,7 +7,6 @@ mod release;
 mod report_file;
 mod show;
 mod split;
-mod table;
 mod why;
 
 use std::process::ExitCode;

@@ -15,7 +15,7 @@ use tortie_config::from_environment;
 use tortie_dataplane::{Dataplane, Drift};
 use tortie_rules::Dataplane as Kind;
 
-use super::{agent, diags, report, root};
+use super::{agent, bgp, diags, report, root};
 use crate::args::{Global, Node, NodeCommand, Subject, UNKNOWN, Verify, VerifyOutput};
 
 /// Exit code for a kernel that has not what it should have.
@@ -25,6 +25,7 @@ pub(super) async fn run(args: Node, global: &Global) -> Result<ExitCode> {
     let args = match args.command {
         NodeCommand::Verify(args) => args,
         NodeCommand::CheckSystem(args) => return checksystem::run(&args),
+        NodeCommand::Status(args) => return bgp::node_status(&args).await,
         NodeCommand::Diags(args) => return diags::node::run(&args, global).await,
         NodeCommand::Startup(args) => return startup::startup(&args, global).await,
         NodeCommand::TunnelAddresses(args) => {

@@ -49,6 +49,16 @@ pub(super) fn check_diags() -> Result<()> {
     need("node diags", "reads the kernel's rules and logs")
 }
 
+/// The same for `bgp`, where it follows.
+pub(super) fn check_bgp() -> Result<()> {
+    need("bgp", "runs BIRD, which programs routes")
+}
+
+/// The same for `node status`.
+pub(super) fn check_node_status() -> Result<()> {
+    need("node status", "asks BIRD through its socket")
+}
+
 fn need(command: &str, why: &str) -> Result<()> {
     if rustix::process::geteuid().is_root() || may_change_network() {
         return Ok(());

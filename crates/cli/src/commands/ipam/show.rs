@@ -11,8 +11,8 @@ use tortie_ipam::attribute;
 use tortie_ipam::report::{InUse, check};
 
 use super::Addresses;
-use super::table::{bordered, number, share};
 use crate::args::IpamShow;
+use crate::output::bordered::{bordered, number, share};
 
 pub(super) async fn run(args: &IpamShow, addresses: &Addresses) -> Result<ExitCode> {
     let text = if let Some(address) = args.ip {

@@ -1,9 +1,9 @@
-//! Tables with borders, as calicoctl prints those of address management.
+//! Tables with borders, as calicoctl prints those of address management and of BGP peers.
 
 use std::fmt::Write as _;
 
 /// A table with borders. Numbers stand at the right, everything else at the left, headings in the middle.
-pub(super) fn bordered(headings: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn bordered(headings: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         let widths = cells.map(|cell| cell.chars().count());
@@ -39,13 +39,13 @@ pub(super) fn bordered(headings: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// How many of how many, with a percentage.
-pub(super) fn share(count: f64, of: f64) -> String {
+pub(crate) fn share(count: f64, of: f64) -> String {
     let percent = if of > 0.0 { 100.0 * count / of } else { 0.0 };
     format!("{} ({percent:.0}%)", number(count))
 }
 
 /// A number with five significant digits, as Go prints it.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value < 100_000.0 {
         return format!("{value:.0}");
     }

@@ -1,0 +1,223 @@
+//! What a node's plan is made of, read once: from files, or from a datastore.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::core::v1::{Secret, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{Api, ListParams};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tortie_bgp::inputs::{SecretRef, SecretText};
+use tortie_bgp::{Identity, Inputs, Update};
+use tortie_client::connect::Connection;
+use tortie_config::from_environment;
+use tortie_input as input;
+use tortie_store::{Kind, Query};
+use tortie_variables as variables;
+
+use crate::args::{BgpSubject, Global};
+use crate::commands::agent;
+use crate::commands::report::{causes, problem_lines};
+use crate::config;
+
+/// The kinds that a plan is made of.
+const KINDS: [Kind; 7] = [
+    Kind::BgpConfiguration,
+    Kind::BgpFilter,
+    Kind::BgpPeer,
+    Kind::BlockAffinity,
+    Kind::FelixConfiguration,
+    Kind::IpPool,
+    Kind::Node,
+];
+
+/// How many objects of Kubernetes are asked for at once.
+const PAGE: u32 = 500;
+
+/// The file with the namespace of the pod that a process is in.
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// Where Calico's own secrets are, if nobody says.
+const DEFAULT_NAMESPACE: &str = "kube-system";
+
+/// Who this node is, as its environment tells.
+pub(in crate::commands) fn identity(node: Option<&str>) -> Result<Identity> {
+    let environment = from_environment(std::env::vars_os());
+    let variable = |name| {
+        let value = std::env::var(name).ok();
+        value.filter(|value| !value.is_empty())
+    };
+    Ok(Identity {
+        node: agent::node_name(node, &environment)?,
+        router_id: variable(variables::CALICO_ROUTER_ID),
+        kubernetes_node: variable(variables::CALICO_K8S_NODE_REF),
+    })
+}
+
+/// Where the Secrets with passwords are.
+pub(in crate::commands) fn secret_namespace(given: Option<&str>) -> String {
+    let of_pod = || std::fs::read_to_string(NAMESPACE_FILE).ok();
+    let found = given.map(ToOwned::to_owned).or_else(of_pod);
+    let found = found.map(|namespace| namespace.trim().to_owned());
+    found.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned())
+}
+
+/// Everything that the plan of a node is made of.
+pub(in crate::commands) async fn inputs(subject: &BgpSubject, global: &Global) -> Result<Inputs> {
+    let mut inputs = Inputs::new(identity(subject.node.as_deref())?);
+    let namespace = secret_namespace(subject.secret_namespace.as_deref());
+    if subject.filename.is_empty() {
+        let connection = config::open(global).await?;
+        of_datastore(&connection, &namespace, &mut inputs).await?;
+    } else {
+        of_files(subject, &namespace, &mut inputs)?;
+    }
+    Ok(inputs)
+}
+
+fn of_files(subject: &BgpSubject, namespace: &str, inputs: &mut Inputs) -> Result<()> {
+    let mut wrong = 0;
+    for document in input::read_all(&subject.filename, subject.recursive, false)? {
+        let update = match of_kubernetes(&document.value, namespace) {
+            Some(updates) => updates,
+            None => match document.decode(None) {
+                Ok(mut resource) => {
+                    resource.set_defaults();
+                    Ok(vec![Update::Resource(resource)])
+                }
+                Err(problems) => {
+                    wrong += 1;
+                    let lines = problem_lines(&document.name(), &problems);
+                    writeln!(anstream::stderr(), "{lines}")?;
+                    continue;
+                }
+            },
+        };
+        let updates = update.with_context(|| document.name())?;
+        for update in updates {
+            inputs.update(update);
+        }
+    }
+    if wrong > 0 {
+        bail!("{wrong} object(s) of these files are not valid");
+    }
+    Ok(())
+}
+
+/// What an object of Kubernetes says, if it is of a kind that plans are made of.
+fn of_kubernetes(value: &Value, namespace: &str) -> Option<Result<Vec<Update>>> {
+    let text = |field| value.get(field).and_then(Value::as_str);
+    match (text("apiVersion")?, text("kind")?) {
+        ("v1", "Service") => Some(typed(value).map(|service| vec![Update::Service(service)])),
+        ("discovery.k8s.io/v1", "EndpointSlice") => {
+            Some(typed(value).map(|slice| vec![Update::EndpointSlice(slice)]))
+        }
+        ("v1", "Secret") => Some(typed(value).map(|secret: Box<Secret>| {
+            let of = secret.metadata.namespace.as_deref();
+            let is_ours = of.is_none_or(|of| of == namespace);
+            if is_ours {
+                passwords(&secret)
+            } else {
+                Vec::new()
+            }
+        })),
+        _ => None,
+    }
+}
+
+fn typed<T: DeserializeOwned>(value: &Value) -> Result<Box<T>> {
+    Ok(Box::new(T::deserialize(value)?))
+}
+
+/// All that a secret has, since nobody knows yet what of it is a password.
+fn passwords(secret: &Secret) -> Vec<Update> {
+    let name = secret.metadata.name.clone().unwrap_or_default();
+    let data = secret.data.iter().flatten();
+    let data = data.map(|(key, bytes)| (key.clone(), SecretText::new(&bytes.0)));
+    let strings = secret.string_data.iter().flatten();
+    let strings = strings.map(|(key, text)| (key.clone(), SecretText::new(text.as_bytes())));
+    let all = data.chain(strings).map(|(key, text)| {
+        let name = name.clone();
+        Update::Secret(SecretRef { name, key }, Some(text))
+    });
+    all.collect()
+}
+
+async fn of_datastore(connection: &Connection, namespace: &str, inputs: &mut Inputs) -> Result<()> {
+    for kind in KINDS {
+        let list = connection.client.list(&Query::all(kind)).await?;
+        for invalid in &list.invalid {
+            let (key, reason) = (&invalid.key, &invalid.reason);
+            warn(&format!("{key} cannot be read: {reason}"))?;
+        }
+        for resource in list.items {
+            inputs.update(Update::Resource(resource));
+        }
+    }
+    let Some(cluster) = &connection.cluster else {
+        return Ok(());
+    };
+    for (what, listed) in [
+        (
+            "services",
+            all::<Service>(cluster, &mut |object| {
+                inputs.update(Update::Service(Box::new(object)));
+            })
+            .await,
+        ),
+        (
+            "endpoint slices",
+            all::<EndpointSlice>(cluster, &mut |object| {
+                inputs.update(Update::EndpointSlice(Box::new(object)));
+            })
+            .await,
+        ),
+    ] {
+        if let Err(error) = listed {
+            let error = causes(&error);
+            warn(&format!(
+                "{what} cannot be read, and count as absent: {error}"
+            ))?;
+        }
+    }
+    let names: BTreeSet<String> = inputs.secrets().into_iter().map(|of| of.name).collect();
+    let secrets: Api<Secret> = Api::namespaced(cluster.clone(), namespace);
+    for name in names {
+        match secrets.get_opt(&name).await {
+            Ok(found) => {
+                for update in found.iter().flat_map(passwords) {
+                    inputs.update(update);
+                }
+            }
+            Err(error) => {
+                let error = causes(&error.into());
+                warn(&format!(
+                    "the secret {namespace}/{name} cannot be read: {error}"
+                ))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn all<K>(cluster: &kube::Client, take: &mut (dyn FnMut(K) + Send)) -> Result<()>
+where
+    K: kube::Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let api = Api::<K>::all(cluster.clone());
+    let mut parameters = ListParams::default().limit(PAGE);
+    loop {
+        let page = api.list(&parameters).await?;
+        page.items.into_iter().for_each(&mut *take);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters = parameters.continue_token(&token),
+            None => return Ok(()),
+        }
+    }
+}
+
+fn warn(text: &str) -> Result<()> {
+    Ok(writeln!(anstream::stderr(), "warning: {text}")?)
+}
