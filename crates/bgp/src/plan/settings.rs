@@ -170,7 +170,8 @@ fn router_id(inputs: &Inputs, problems: &mut Problems) -> Ipv4Addr {
         Some(text) => match text.parse() {
             Ok(address) if address != Ipv4Addr::UNSPECIFIED => address,
             _ => {
-                let origin = Origin::new("Environment", "CALICO_ROUTER_ID", "value");
+                let origin =
+                    Origin::new("Environment", tortie_variables::CALICO_ROUTER_ID, "value");
                 problems.push(origin.problem(format!(
                     "{} is neither an IPv4 address nor `hash`; {} is used",
                     shown(text),

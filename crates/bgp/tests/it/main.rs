@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agree;
 mod concern;
 mod problems;
+#[path = "../system/random.rs"]
+mod random;
 mod services;
 mod sessions;
 mod vectors;

@@ -139,14 +139,13 @@ fn kernel(out: &mut Text, plan: &FamilyPlan) {
             "  if defined(bgp_next_hop) && bgp_next_hop ~ [\n    {hops}\n  ] then reject;"
         );
     }
-    // Of overlapping pools the first one decides, as in the files for BIRD 1.6.
+    // Of overlapping pools of IPv4 the first one decides, and of IPv6 one that is left to the agent, as in the files for BIRD 1.6.
     for pool in plan.pools.iter().filter(|_| is_decided(plan)) {
-        let action = if is_programmed(pool) {
-            "accept"
-        } else {
-            "reject"
-        };
-        line!(out, "  if net ~ {} then {action};", pool.network);
+        match (is_programmed(pool), plan.family) {
+            (true, Family::V4) => line!(out, "  if net ~ {} then accept;", pool.network),
+            (true, Family::V6) => {}
+            (false, _) => line!(out, "  if net ~ {} then reject;", pool.network),
+        }
     }
     line!(out, "  accept;\n}}\n");
 }
