@@ -45,4 +45,6 @@ pub use error::{Error, Result};
 pub use etcd::{Etcd, EtcdConfig, Tls};
 pub use kube_api_server::KubeApiServer;
 pub use random::Random;
-pub use vectors::{calico_folder, vector_folders, vectors};
+pub use vectors::{
+    bird_statements, calico_folder, read_labels_as_yaml_1_1, vector_folders, vectors,
+};

@@ -40,6 +40,29 @@ pub fn vector_folders(folder: &str) -> Vec<PathBuf> {
     folders
 }
 
+/// What a configuration of BIRD says: its lines without comments, empty ones, and differences in white space.
+pub fn bird_statements(text: &str) -> Vec<String> {
+    let lines = text.lines().map(|line| {
+        let code = line.split('#').next().unwrap_or_default();
+        code.split_whitespace().collect::<Vec<_>>().join(" ")
+    });
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// Calico reads YAML 1.1, to which a label `n` is called `false`; so do the answers in `bgp`.
+pub fn read_labels_as_yaml_1_1(document: &mut Value) {
+    let Some(Value::Object(labels)) = document.pointer_mut("/metadata/labels") else {
+        return;
+    };
+    for (names, meant) in [(["n", "no", "off"], "false"), (["y", "yes", "on"], "true")] {
+        for name in names {
+            if let Some(value) = labels.remove(name) {
+                labels.insert(meant.to_owned(), value);
+            }
+        }
+    }
+}
+
 /// The folder `TORTIE_CRDS`: Calico's CRDs in `crds-v1` and `crds-v3`, and the description of Felix's parameters. Tests that
 /// use it are left out of a run unless they are asked for (`.config/nextest.toml`).
 ///

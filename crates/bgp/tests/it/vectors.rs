@@ -3,18 +3,9 @@
 use std::fs;
 
 use tortie_bgp::{Plan, render};
-use tortie_testkit::vector_folders;
+use tortie_testkit::{bird_statements, vector_folders};
 
 use crate::world;
-
-/// Lines without comments, empty ones, and differences in white space.
-fn statements(text: &str) -> Vec<String> {
-    let lines = text.lines().map(|line| {
-        let code = line.split('#').next().unwrap_or_default();
-        code.split_whitespace().collect::<Vec<_>>().join(" ")
-    });
-    lines.filter(|line| !line.is_empty()).collect()
-}
 
 #[test]
 fn all_files_are_confds() {
@@ -23,7 +14,7 @@ fn all_files_are_confds() {
         let plan = Plan::new(&world::vector(&folder));
         for (file, text) in render::bird1(&plan).files() {
             let expected = fs::read_to_string(folder.join(file)).unwrap();
-            let (expected, found) = (statements(&expected), statements(text));
+            let (expected, found) = (bird_statements(&expected), bird_statements(text));
             if expected != found {
                 let at = expected.iter().zip(&found).position(|(a, b)| a != b);
                 let at = at.unwrap_or(expected.len().min(found.len()));

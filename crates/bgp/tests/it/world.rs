@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tortie_api::{Resource, yaml};
 use tortie_bgp::{Family, Identity, Inputs, Plan, Update};
+use tortie_testkit::read_labels_as_yaml_1_1;
 
 /// The node whose plans are looked at.
 pub(crate) const NODE: &str = "node1";
@@ -35,7 +36,7 @@ pub(crate) fn resource(value: &Value) -> Resource {
 pub(crate) fn vector(folder: &Path) -> Inputs {
     let text = fs::read_to_string(folder.join("input.yaml")).unwrap();
     let mut documents = yaml::parse(&text).unwrap();
-    documents.iter_mut().for_each(read_keys_as_yaml_1_1);
+    documents.iter_mut().for_each(read_labels_as_yaml_1_1);
     let variables = fs::read_to_string(folder.join("env")).unwrap_or_default();
     let router_id = variables
         .lines()
@@ -45,20 +46,6 @@ pub(crate) fn vector(folder: &Path) -> Inputs {
         ..identity()
     };
     inputs(identity, documents)
-}
-
-/// The answers were recorded with a reader of YAML 1.1, to which a label `n` is called `false`.
-fn read_keys_as_yaml_1_1(document: &mut Value) {
-    let Some(Value::Object(labels)) = document.pointer_mut("/metadata/labels") else {
-        return;
-    };
-    for (names, meant) in [(["n", "no", "off"], "false"), (["y", "yes", "on"], "true")] {
-        for name in names {
-            if let Some(value) = labels.remove(name) {
-                labels.insert(meant.to_owned(), value);
-            }
-        }
-    }
 }
 
 /// A resource of Calico, by kind, name and spec.

@@ -9,17 +9,18 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{Api, ListParams};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tortie_api::Problems;
 use tortie_bgp::inputs::{SecretRef, SecretText};
 use tortie_bgp::{Identity, Inputs, Update};
 use tortie_client::connect::Connection;
 use tortie_config::from_environment;
-use tortie_input as input;
+use tortie_input::{self as input, Document};
 use tortie_store::{Kind, Query};
 use tortie_variables as variables;
 
 use crate::args::{BgpSubject, Global};
 use crate::commands::agent;
-use crate::commands::report::{causes, problem_lines};
+use crate::commands::report::{causes, problem_lines_of};
 use crate::config;
 
 /// The kinds that a plan is made of.
@@ -85,12 +86,15 @@ fn of_files(subject: &BgpSubject, namespace: &str, inputs: &mut Inputs) -> Resul
             None => match document.decode(None) {
                 Ok(mut resource) => {
                     resource.set_defaults();
+                    // A datastore may hold it all the same, and the plan does what it can with it.
+                    if let Err(problems) = resource.validate() {
+                        warn(&lines_of(&document, &problems))?;
+                    }
                     Ok(vec![Update::Resource(resource)])
                 }
                 Err(problems) => {
                     wrong += 1;
-                    let lines = problem_lines(&document.name(), &problems);
-                    writeln!(anstream::stderr(), "{lines}")?;
+                    writeln!(anstream::stderr(), "{}", lines_of(&document, &problems))?;
                     continue;
                 }
             },
@@ -104,6 +108,10 @@ fn of_files(subject: &BgpSubject, namespace: &str, inputs: &mut Inputs) -> Resul
         bail!("{wrong} object(s) of these files are not valid");
     }
     Ok(())
+}
+
+fn lines_of(document: &Document, problems: &Problems) -> String {
+    problem_lines_of(&document.origin, &document.name(), problems)
 }
 
 /// What an object of Kubernetes says, if it is of a kind that plans are made of.
