@@ -15,6 +15,8 @@ mod kubernetes;
 mod large_cluster;
 mod process;
 mod traffic;
+#[path = "../support/usage.rs"]
+mod usage;
 mod world;
 
 use std::time::Duration;

@@ -4,6 +4,8 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::usage;
+
 /// What the agent says when everything is in force.
 const READY: &str = "everything is in force";
 
@@ -55,24 +57,13 @@ impl AgentProcess {
 
     /// Processor time of the agent and of the programs that it started.
     pub(crate) fn cpu_seconds(&self) -> f64 {
-        let path = format!("/proc/{}/stat", self.child.id());
-        let text = std::fs::read_to_string(path).unwrap();
-        let fields = text.rsplit_once(')').unwrap().1.split_whitespace();
-        let ticks: u64 = fields
-            .skip(11)
-            .take(4)
-            .map(|field| field.parse::<u64>().unwrap())
-            .sum();
-        Duration::from_millis(ticks * 10).as_secs_f64()
+        let id = self.child.id();
+        usage::cpu_seconds(id) + usage::cpu_seconds_of_children(id)
     }
 
     /// A field of what the kernel says about the process's memory.
     pub(crate) fn megabytes(&self, field: &str) -> f64 {
-        let path = format!("/proc/{}/status", self.child.id());
-        let text = std::fs::read_to_string(path).unwrap();
-        let line = text.lines().find(|line| line.starts_with(field)).unwrap();
-        let kilobytes = line.split_whitespace().nth(1).unwrap();
-        kilobytes.parse::<f64>().unwrap() / 1024.0
+        usage::megabytes(self.child.id(), field)
     }
 }
 

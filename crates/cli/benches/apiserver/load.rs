@@ -60,8 +60,8 @@ impl Load {
             watches.spawn(follow(connection, start, Arc::clone(&is_over)));
         }
         let with_all = server.memory("VmRSS:");
-        let per_watch = with_all.saturating_sub(before) / u64::from(self.watches.max(1));
-        println!("{name}_watch_memory {per_watch} KB");
+        let per_watch = 1024.0 * (with_all - before) / f64::from(self.watches.max(1));
+        println!("{name}_watch_memory {per_watch:.0} KB");
 
         let cpu = server.cpu();
         let (writes, seconds) = self.write(server, start).await;
@@ -95,8 +95,8 @@ impl Load {
         println!("{name}_expected {} events", writes.count() * each);
         println!("{name}_delivered {} events", deliveries.count());
         println!("{name}_cut_off {cut_off} watches");
-        println!("{name}_resident {} MB", server.memory("VmRSS:") / 1024);
-        println!("{name}_resident_peak {} MB", server.memory("VmHWM:") / 1024);
+        println!("{name}_resident {:.0} MB", server.memory("VmRSS:"));
+        println!("{name}_resident_peak {:.0} MB", server.memory("VmHWM:"));
         println!("{name}_cpu {:.2} cores", (server.cpu() - cpu) / seconds);
     }
 

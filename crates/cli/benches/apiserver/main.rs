@@ -13,6 +13,8 @@ mod histogram;
 mod load;
 mod process;
 mod stalled;
+#[path = "../support/usage.rs"]
+mod usage;
 
 use std::time::Duration;
 

@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::usage;
 
-/// Clock ticks per second, as Linux has them for all processes.
-const TICKS: f64 = 100.0;
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Server {
     child: Child,
@@ -48,20 +47,14 @@ impl Server {
         self.folder.path().join("data/api.sock")
     }
 
-    /// A figure of memory, in KB.
-    pub(crate) fn memory(&self, name: &str) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    /// A figure of memory, in MB.
+    pub(crate) fn memory(&self, name: &str) -> f64 {
+        usage::megabytes(self.child.id(), name)
     }
 
     /// How much it has computed, in seconds.
     pub(crate) fn cpu(&self) -> f64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
-        let (_, fields) = stat.rsplit_once(") ").unwrap();
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
-        (ticks(11) + ticks(12)) / TICKS
+        usage::cpu_seconds(self.child.id())
     }
 }
 

@@ -38,12 +38,12 @@ pub(crate) async fn run(server: &Server, load: &Load) {
         writer.send("PUT", &path, &object).await;
         written += 1;
     }
-    let more = server.memory("VmRSS:").saturating_sub(before);
+    let more = 1024.0 * (server.memory("VmRSS:") - before);
     println!("apiserver_stalled_writes {written} writes");
-    println!("apiserver_stalled_memory {} KB", more / u64::from(count));
+    println!("apiserver_stalled_memory {:.0} KB", more / f64::from(count));
     println!(
-        "apiserver_stalled_resident {} MB",
-        server.memory("VmRSS:") / 1024
+        "apiserver_stalled_resident {:.0} MB",
+        server.memory("VmRSS:")
     );
 
     let mut readers = JoinSet::new();

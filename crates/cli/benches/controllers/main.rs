@@ -14,6 +14,8 @@ mod calico;
 #[path = "../support/large_cluster.rs"]
 mod large_cluster;
 mod process;
+#[path = "../support/usage.rs"]
+mod usage;
 mod world;
 
 use std::time::{Duration, Instant};
@@ -63,29 +65,32 @@ fn main() {
         start.elapsed().as_secs_f64()
     );
     println!(
-        "controllers_sync_resident {} MB",
+        "controllers_sync_resident {:.0} MB",
         controllers.memory("VmRSS:")
     );
     println!(
-        "controllers_sync_data {} MB",
+        "controllers_sync_data {:.0} MB",
         controllers.memory("RssAnon:")
     );
-    println!("controllers_sync_peak {} MB", controllers.memory("VmHWM:"));
+    println!(
+        "controllers_sync_peak {:.0} MB",
+        controllers.memory("VmHWM:")
+    );
     match changes {
         None => runtime.block_on(latency(&world)),
         Some(changes) => runtime.block_on(soak(&world, &controllers, changes)),
     }
     println!(
-        "controllers_end_resident {} MB",
+        "controllers_end_resident {:.0} MB",
         controllers.memory("VmRSS:")
     );
     std::thread::sleep(REST);
     println!(
-        "controllers_rest_resident {} MB",
+        "controllers_rest_resident {:.0} MB",
         controllers.memory("VmRSS:")
     );
     println!(
-        "controllers_rest_data {} MB",
+        "controllers_rest_data {:.0} MB",
         controllers.memory("RssAnon:")
     );
     println!("controllers_cpu {:.1} s", controllers.cpu());
@@ -172,7 +177,7 @@ async fn soak(world: &World, controllers: &Controllers, changes: usize) {
         done += 1;
         if done % tenth == 0 {
             println!(
-                "controllers_soak_{done}_resident {} MB",
+                "controllers_soak_{done}_resident {:.0} MB",
                 controllers.memory("VmRSS:")
             );
         }

@@ -2,10 +2,8 @@
 
 use std::process::{Child, Command, Stdio};
 
+use crate::usage;
 use crate::world::World;
-
-/// Clock ticks per second, as Linux has them for all processes.
-const TICKS: f64 = 100.0;
 
 pub(crate) struct Controllers(Child);
 
@@ -27,20 +25,13 @@ impl Controllers {
     }
 
     /// A figure of memory, in MB.
-    pub(crate) fn memory(&self, name: &str) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        let kilobytes = line.split_whitespace().nth(1).unwrap();
-        kilobytes.parse::<u64>().unwrap() / 1024
+    pub(crate) fn memory(&self, name: &str) -> f64 {
+        usage::megabytes(self.0.id(), name)
     }
 
     /// How much it has computed, in seconds.
     pub(crate) fn cpu(&self) -> f64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap();
-        let (_, fields) = stat.rsplit_once(") ").unwrap();
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
-        (ticks(11) + ticks(12)) / TICKS
+        usage::cpu_seconds(self.0.id())
     }
 }
 
