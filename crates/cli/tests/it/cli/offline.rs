@@ -1,5 +1,8 @@
 //! Commands that need no datastore.
 
+use std::fs;
+use std::path::Path;
+
 use crate::cli::program::{Tortie, fixture};
 
 fn tortie() -> Tortie {
@@ -30,6 +33,31 @@ fn policy(kind: &str, spec: &str) -> String {
     format!(
         "apiVersion: projectcalico.org/v3\nkind: {kind}\nmetadata:\n  name: p\n{namespace}spec:\n{spec}"
     )
+}
+
+/// Those of Calico's resources, in blocks of YAML.
+#[test]
+fn manifests_of_the_documents_are_valid() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let mut blocks = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for block in text.split("```yaml\n").skip(1) {
+            let (manifest, _) = block.split_once("```").unwrap();
+            if !manifest.starts_with("apiVersion: projectcalico.org/v3") {
+                continue;
+            }
+            let output = tortie().run_with_input(&["validate", "-f", "-"], manifest);
+            let place = path.display();
+            assert_eq!(output.code, 0, "{place}: {}\n{manifest}", output.stderr);
+            blocks += 1;
+        }
+    }
+    assert!(blocks >= 5, "only {blocks} blocks were found");
 }
 
 #[test]
