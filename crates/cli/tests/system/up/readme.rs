@@ -25,6 +25,8 @@ finish() {
     command tortie down >/dev/null 2>&1 || true
     for job in $(jobs -p); do pkill --parent "$job" || true; done
     wait
+    # BIRD outlives who started it.
+    birdc -s /var/run/calico/bird.ctl down >/dev/null 2>&1 || true
 }
 trap finish EXIT
 tortie() {
