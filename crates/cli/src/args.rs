@@ -42,7 +42,7 @@ pub(crate) use agent::{Agent, DEFAULT_RECORDING};
 pub(crate) use apiserver::{ApiServer, Webhooks};
 pub(crate) use bgp::{
     BIRD1_FOLDER, BIRD2_FOLDER, Bgp, BgpCommand, BgpRender, BgpRun, BgpStatus, BgpStatusOutput,
-    BgpSubject, BirdSyntax, NodeStatusArgs,
+    BgpSubject, BirdSyntax, NodeStatusArgs, RUN_FOLDER,
 };
 pub(crate) use cni::{Cni, CniCommand, CniInstall};
 pub(crate) use confirm::{Apply, Confirm};

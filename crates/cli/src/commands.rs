@@ -21,6 +21,7 @@ mod ipam;
 mod isolation;
 mod kinds;
 mod kubeconfig;
+mod kubernetes;
 mod label;
 mod logging;
 mod man;

@@ -48,6 +48,9 @@ pub(crate) const BIRD2_FOLDER: &str = "/var/lib/tortie/bird";
 /// Where Calico's own BIRD reads its configuration.
 pub(crate) const BIRD1_FOLDER: &str = "/etc/calico/confd/config";
 
+/// Where BIRD's sockets are.
+pub(crate) const RUN_FOLDER: &str = "/var/run/calico";
+
 /// Arguments of `bgp`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = RUN_HELP)]
@@ -108,7 +111,7 @@ pub(crate) struct RunFolder {
     #[arg(
         long = "run-folder",
         value_name = "FOLDER",
-        default_value = "/var/run/calico"
+        default_value = RUN_FOLDER
     )]
     pub(crate) folder: PathBuf,
 }

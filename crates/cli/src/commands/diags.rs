@@ -5,6 +5,7 @@
 //! - What cannot be gathered does not hold up the rest: `summary.txt` says what is missing, and why.
 
 mod archive;
+mod bird;
 pub(super) mod cluster;
 mod commands;
 mod files;

@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 use tortie_testkit::KubeApiServer;
+use tortie_testkit::machine::Machine;
 
 /// In a file of the node, and nowhere else.
 const SECRET: &str = "f7b3c1-hunter2";
@@ -23,8 +24,12 @@ fn tortie(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Outp
 fn unpacked(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> std::path::PathBuf {
     let output = tortie(folder, arguments, variables);
     assert!(output.status.success(), "{output:?}");
-    let archive = String::from_utf8(output.stdout).unwrap();
-    let archive = folder.join(archive.trim());
+    unpack(folder, &String::from_utf8(output.stdout).unwrap())
+}
+
+/// Unpacks the archive that a command printed the name of.
+fn unpack(folder: &Path, printed: &str) -> std::path::PathBuf {
+    let archive = folder.join(printed.trim());
     let listed = Command::new("tar")
         .arg("-xzf")
         .arg(&archive)
@@ -38,6 +43,12 @@ fn unpacked(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> st
 fn read(folder: &Path, name: &str) -> String {
     let path = folder.join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn assert_no_secrets(folder: &Path) {
+    let mut grep = Command::new("grep");
+    let found = grep.args(["-r", SECRET]).arg(folder).output().unwrap();
+    assert_eq!(String::from_utf8(found.stdout).unwrap(), "");
 }
 
 #[test]
@@ -63,13 +74,48 @@ fn an_archive_of_a_node_has_what_is_there_and_no_secrets() {
     assert!(read(&found, "network/links.txt").contains("lo:"));
     assert!(read(&found, "version.txt").contains(env!("CARGO_PKG_VERSION")));
     assert!(read(&found, "summary.txt").contains("rules/nftables.txt: "));
-    let grep = Command::new("grep")
-        .args(["-r", SECRET])
-        .arg(&found)
-        .output();
-    assert_eq!(String::from_utf8(grep.unwrap().stdout).unwrap(), "");
+    assert_no_secrets(&found);
     let replayed = tortie(&found, &["replay", "recording.jsonl"], &[]);
     assert!(replayed.status.success(), "{replayed:?}");
+}
+
+/// A BIRD with a session that has a password.
+const BIRD: &str = "\
+router id 192.0.2.1;
+protocol device {}
+protocol bgp Mesh_192_0_2_2 {
+  local 192.0.2.1 as 64512; neighbor 192.0.2.2 as 64512;
+  password \"f7b3c1-hunter2\";
+  ipv4 { import all; export all; };
+}
+";
+
+#[test]
+fn an_archive_of_a_node_has_what_bird_knows() {
+    let (machine, folder) = (Machine::new().unwrap(), TempDir::new().unwrap());
+    fs::write(folder.path().join("bird.cfg"), BIRD).unwrap();
+    let script = format!(
+        "cd {} && mkdir -p /var/run/calico /var/lib/tortie/bird && cp bird.cfg /var/lib/tortie/bird/ \
+         && bird -s /var/run/calico/bird.ctl -c bird.cfg \
+         && {} node diags --data-dir data --log-dir logs; birdc -s /var/run/calico/bird.ctl down >&2",
+        folder.path().display(),
+        env!("CARGO_BIN_EXE_tortie")
+    );
+    let mut command = machine.command("sh");
+    command.args(["-c", &script]);
+    let output = command.env("HOME", folder.path()).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        printed.trim().ends_with(".tar.gz"),
+        "{printed}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let found = unpack(folder.path(), &printed);
+    assert!(read(&found, "bgp/bird/protocols.txt").contains("Mesh_192_0_2_2"));
+    assert!(read(&found, "bgp/status.json").contains("192.0.2.2"));
+    let file = read(&found, "files/var/lib/tortie/bird/bird.cfg");
+    assert!(file.contains("password <removed>;"), "{file}");
+    assert_no_secrets(&found);
 }
 
 #[test]

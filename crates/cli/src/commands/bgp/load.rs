@@ -6,7 +6,7 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::api::core::v1::{Secret, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{Api, ListParams};
+use kube::api::Api;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tortie_api::Problems;
@@ -19,8 +19,8 @@ use tortie_store::{Kind, Query};
 use tortie_variables as variables;
 
 use crate::args::{BgpSubject, Global};
-use crate::commands::agent;
 use crate::commands::report::{causes, problem_lines_of};
+use crate::commands::{agent, kubernetes};
 use crate::config;
 
 /// The kinds that a plan is made of.
@@ -33,9 +33,6 @@ const KINDS: [Kind; 7] = [
     Kind::IpPool,
     Kind::Node,
 ];
-
-/// How many objects of Kubernetes are asked for at once.
-const PAGE: u32 = 500;
 
 /// The file with the namespace of the pod that a process is in.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
@@ -167,28 +164,17 @@ async fn of_datastore(connection: &Connection, namespace: &str, inputs: &mut Inp
     let Some(cluster) = &connection.cluster else {
         return Ok(());
     };
-    for (what, listed) in [
-        (
-            "services",
-            all::<Service>(cluster, &mut |object| {
-                inputs.update(Update::Service(Box::new(object)));
-            })
-            .await,
-        ),
-        (
-            "endpoint slices",
-            all::<EndpointSlice>(cluster, &mut |object| {
-                inputs.update(Update::EndpointSlice(Box::new(object)));
-            })
-            .await,
-        ),
-    ] {
-        if let Err(error) = listed {
-            let error = causes(&error);
-            warn(&format!(
-                "{what} cannot be read, and count as absent: {error}"
-            ))?;
-        }
+    match kubernetes::all::<Service>(cluster).await {
+        Ok(services) => services.into_iter().for_each(|service| {
+            inputs.update(Update::Service(Box::new(service)));
+        }),
+        Err(error) => warn_absent("services", &error)?,
+    }
+    match kubernetes::all::<EndpointSlice>(cluster).await {
+        Ok(slices) => slices.into_iter().for_each(|slice| {
+            inputs.update(Update::EndpointSlice(Box::new(slice)));
+        }),
+        Err(error) => warn_absent("endpoint slices", &error)?,
     }
     let names: BTreeSet<String> = inputs.secrets().into_iter().map(|of| of.name).collect();
     let secrets: Api<Secret> = Api::namespaced(cluster.clone(), namespace);
@@ -210,20 +196,11 @@ async fn of_datastore(connection: &Connection, namespace: &str, inputs: &mut Inp
     Ok(())
 }
 
-async fn all<K>(cluster: &kube::Client, take: &mut (dyn FnMut(K) + Send)) -> Result<()>
-where
-    K: kube::Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
-{
-    let api = Api::<K>::all(cluster.clone());
-    let mut parameters = ListParams::default().limit(PAGE);
-    loop {
-        let page = api.list(&parameters).await?;
-        page.items.into_iter().for_each(&mut *take);
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => parameters = parameters.continue_token(&token),
-            None => return Ok(()),
-        }
-    }
+fn warn_absent(what: &str, error: &anyhow::Error) -> Result<()> {
+    let error = causes(error);
+    warn(&format!(
+        "{what} cannot be read, and count as absent: {error}"
+    ))
 }
 
 fn warn(text: &str) -> Result<()> {

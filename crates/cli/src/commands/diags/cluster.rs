@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
-use kube::api::{Api, ListParams, LogParams};
+use kube::api::{Api, LogParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tortie_client::connect::Connection;
@@ -15,6 +15,7 @@ use tortie_store::{Kind, Query};
 
 use super::{Gatherer, commands, progress};
 use crate::args::{ClusterDiags, Global};
+use crate::commands::kubernetes::all;
 use crate::config::open;
 use crate::output::to_yaml;
 
@@ -23,9 +24,6 @@ const PODS: [&str; 4] = ["calico-", "tortie-", "tigera-operator", "typha-"];
 
 /// Kinds that are many and say little to people.
 const LARGE: [Kind; 1] = [Kind::IpamHandle];
-
-/// How many objects are asked for at once.
-const PAGE: u32 = 500;
 
 pub(in crate::commands) async fn run(args: &ClusterDiags, global: &Global) -> Result<ExitCode> {
     let mut gatherer = Gatherer::new(&args.output_folder, "calico-diagnostics")?;
@@ -109,24 +107,6 @@ where
     K: kube::Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + std::fmt::Debug,
 {
     to_yaml(&all::<K>(cluster).await?)
-}
-
-/// All objects of a type, read in parts.
-async fn all<K>(cluster: &kube::Client) -> Result<Vec<K>>
-where
-    K: kube::Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
-{
-    let api = Api::<K>::all(cluster.clone());
-    let mut items = Vec::new();
-    let mut parameters = ListParams::default().limit(PAGE);
-    loop {
-        let page = api.list(&parameters).await?;
-        items.extend(page.items);
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => parameters = parameters.continue_token(&token),
-            None => return Ok(items),
-        }
-    }
 }
 
 /// The log of one container.

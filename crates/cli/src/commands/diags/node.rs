@@ -7,18 +7,20 @@ use anyhow::{Context as _, Result};
 use tortie_agent::RecordingFile;
 use tortie_engine::record::Event;
 
-use super::{Gatherer, commands, files, progress};
-use crate::args::{Diags, Global};
+use super::{Gatherer, bird, commands, files, progress};
+use crate::args::{BIRD2_FOLDER, Diags, Global};
 use crate::commands::{root, why::load};
 
 /// What this program says: the file, and the arguments.
-const OWN: [(&str, &[&str]); 6] = [
+const OWN: [(&str, &[&str]); 8] = [
     ("version.txt", &["version", "--client"]),
     ("status.json", &["status", "-o", "json"]),
     ("parameters.txt", &["agent", "--explain-config"]),
     ("checksystem.json", &["node", "checksystem", "-o", "json"]),
     ("verify.json", &["node", "verify", "-o", "json"]),
     ("ipam.txt", &["ipam", "show", "--show-blocks"]),
+    ("bgp/status.json", &["bgp", "status", "-o", "json"]),
+    ("bgp/configuration.txt", &["bgp", "render"]),
 ];
 
 /// What other programs say of the machine: the file, the program and its arguments.
@@ -92,7 +94,7 @@ const OTHERS: [(&str, &str, &[&str]); 26] = [
 ];
 
 /// Files and folders of Calico's places and ours.
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "/etc/os-release",
     "/proc/cmdline",
     "/proc/meminfo",
@@ -100,6 +102,7 @@ const FILES: [&str; 8] = [
     "/etc/cni/net.d",
     "/var/lib/calico",
     "/var/run/calico/endpoint-status",
+    BIRD2_FOLDER,
     "/proc/net/nf_conntrack_stat",
 ];
 
@@ -124,6 +127,9 @@ pub(in crate::commands) async fn run(args: &Diags, global: &Global) -> Result<Ex
     for (file, program, arguments) in OTHERS {
         gatherer.add(file, commands::output(program, arguments).await)?;
     }
+
+    progress("BIRD's sessions and routes")?;
+    bird::add(&mut gatherer).await?;
 
     progress("configuration and logs")?;
     let logs = args.log_dir.as_path();
