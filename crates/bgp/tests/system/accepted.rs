@@ -7,7 +7,9 @@ use std::process::Command;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError};
+use serde_json::json;
 use tempfile::TempDir;
+use tortie_api::{Kind, Resource};
 use tortie_bgp::plan::Plan;
 use tortie_bgp::{Family, Identity, Inputs, Update, render};
 use tortie_testkit::vector_folders;
@@ -50,11 +52,42 @@ fn the_texts_of_all_vectors() {
         let documents = tortie_api::yaml::parse(&text).unwrap();
         let updates: Vec<Update> = documents
             .iter()
-            .map(|value| Update::Resource(tortie_api::Resource::decode_strict(value).unwrap()))
+            .map(|value| Update::Resource(Resource::decode_strict(value).unwrap()))
             .collect();
         let text = render::bird2(&plan(&updates));
         assert_eq!(refused(&text), None, "{}:\n{text}", folder.display());
     }
+}
+
+/// Every second one is impossible in a way of its own.
+#[test]
+fn ten_thousand_peers_of_which_half_cannot_be() {
+    let peer = |index: u32| {
+        let address = std::net::Ipv4Addr::from_bits(0x0a00_0001 + index);
+        let spec = match index % 8 {
+            1 => json!({"peerIP": format!("{address}/8"), "asNumber": 65000}),
+            3 => json!({"peerIP": "224.0.0.5", "asNumber": 65000}),
+            5 => json!({"peerIP": address.to_string(), "asNumber": 0}),
+            7 => json!({"peerSelector": "has(", "nodeSelector": "all()"}),
+            _ => json!({"peerIP": address.to_string(), "asNumber": 65000 + index % 100}),
+        };
+        json!({
+            "apiVersion": "projectcalico.org/v3", "kind": "BGPPeer",
+            "metadata": {"name": format!("peer-{index}")}, "spec": spec,
+        })
+    };
+    let node = json!({
+        "apiVersion": "projectcalico.org/v3", "kind": "Node",
+        "metadata": {"name": "node1"}, "spec": {"bgp": {"ipv4Address": "192.0.2.1/24"}},
+    });
+    let stored = |kind, value| Update::Resource(Resource::decode_stored(kind, &value).unwrap());
+    let mut updates = vec![stored(Kind::Node, node)];
+    updates.extend((0..10_000).map(|index| stored(Kind::BgpPeer, peer(index))));
+    let plan = plan(&updates);
+    assert_eq!(plan.family(Family::V4).peers.len(), 5_000);
+    let reported: BTreeSet<&str> = plan.problems.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(reported.len(), 5_000, "{:?}", plan.problems.first());
+    assert_eq!(refused(&render::bird2(&plan)), None);
 }
 
 /// Each address that a peer of this node names has a session, or there is a problem with that peer.
@@ -67,7 +100,7 @@ fn check_peers(updates: &[Update], plan: &Plan) -> Result<(), TestCaseError> {
     let mut seen = BTreeSet::new();
     // Of versions of one object the last one counts.
     for update in updates.iter().rev() {
-        let Update::Resource(tortie_api::Resource::BgpPeer(peer)) = update else {
+        let Update::Resource(Resource::BgpPeer(peer)) = update else {
             continue;
         };
         let (name, spec) = (&peer.metadata.name, &peer.spec);
