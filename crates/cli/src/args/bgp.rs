@@ -45,6 +45,9 @@ Examples:
 /// Where BIRD's configuration is, unless it is for Calico's own BIRD.
 pub(crate) const BIRD2_FOLDER: &str = "/var/lib/tortie/bird";
 
+/// Where BIRD's sockets are, and what is said of it.
+pub(crate) const BGP_RUN_FOLDER: &str = "/var/run/calico";
+
 /// Where Calico's own BIRD reads its configuration.
 pub(crate) const BIRD1_FOLDER: &str = "/etc/calico/confd/config";
 
@@ -108,7 +111,7 @@ pub(crate) struct RunFolder {
     #[arg(
         long = "run-folder",
         value_name = "FOLDER",
-        default_value = "/var/run/calico"
+        default_value = BGP_RUN_FOLDER
     )]
     pub(crate) folder: PathBuf,
 }
