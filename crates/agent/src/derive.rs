@@ -13,6 +13,7 @@ pub fn engine_config(config: &Config, node: &str, dataplane: Dataplane) -> torti
             Dataplane::Nftables => Overlaps::AddressesSent,
             Dataplane::Iptables => Overlaps::Sent,
         },
+        hands_routes_over: true,
         ..tortie_engine::Config::new(node, config)
     }
 }

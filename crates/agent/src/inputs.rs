@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tortie_api::without_effect::{self, without_effect};
 use tortie_api::{Kind, Path, Problems, Resource};
 use tortie_convert as convert;
 use tortie_convert::{Converted, Converter, Fidelity, ObjectProblem};
@@ -26,16 +25,11 @@ use self::remarks::Remarks;
 
 pub use self::remarks::Remark;
 
-/// The kinds that a node's agent only tells people about.
-const TOLD_KINDS: [Kind; 1] = [Kind::BgpFilter];
-
 /// What to follow, and how.
 #[derive(Clone)]
 pub struct Config {
     /// The kinds of resources.
     pub kinds: Vec<Kind>,
-    /// Kinds that nothing depends on. One that the datastore does not let us read counts as read, and holds up nothing.
-    pub optional_kinds: Vec<Kind>,
     /// The cluster whose services and endpoint slices are followed too.
     pub cluster: Option<kube::Client>,
     /// How long to wait where something fails.
@@ -60,8 +54,6 @@ pub struct Batch {
     pub unprotected: Vec<String>,
     /// All objects with which something is wrong now, and what follows from it; only if that changed.
     pub invalid: Option<Vec<Remark>>,
-    /// All objects that nobody acts on now; only if that changed.
-    pub without_effect: Option<Vec<Remark>>,
 }
 
 /// What is wrong with an object, and what follows from it.
@@ -110,7 +102,6 @@ pub struct Syncer {
     /// Objects of which the consumer knows no version that could be read.
     poor: HashMap<(Topic, Name), Fidelity>,
     invalid: Remarks,
-    without_effect: Remarks,
 }
 
 // === impl Config ===
@@ -120,7 +111,6 @@ impl Config {
     pub fn for_agent(cluster: Option<kube::Client>) -> Self {
         Self {
             kinds: [&convert::POLICY_KINDS[..], &convert::NODE_KINDS].concat(),
-            optional_kinds: TOLD_KINDS.to_vec(),
             cluster,
             pace: Pace::default(),
             wake: None,
@@ -129,29 +119,27 @@ impl Config {
 
     fn topics(&self, store: &Arc<dyn Store>) -> Vec<(Topic, tortie_sync::Topic<Input>)> {
         let mut topics = Vec::new();
-        let mut add = |topic: Topic, source, is_optional| {
+        let mut add = |topic: Topic, source| {
             let followed = tortie_sync::Topic {
                 name: topic.to_string(),
                 source,
-                is_optional,
+                is_optional: false,
             };
             topics.push((topic, followed));
         };
-        let optional = self.optional_kinds.iter().map(|kind| (kind, true));
-        let needed = self.kinds.iter().map(|kind| (kind, false));
-        for (kind, is_optional) in needed.chain(optional) {
+        for kind in &self.kinds {
             let source = StoreSource::new(Arc::clone(store), Query::all(*kind));
-            add(Topic::Kind(*kind), Arc::new(source), is_optional);
+            add(Topic::Kind(*kind), Arc::new(source));
         }
         if let Some(cluster) = &self.cluster {
             let services = kubernetes::services(cluster, |service| {
                 Input::Update(Box::new(convert::service(&service)))
             });
-            add(Topic::Service, Arc::new(services), false);
+            add(Topic::Service, Arc::new(services));
             let slices = kubernetes::endpoint_slices(cluster, |slice| {
                 Input::Update(Box::new(convert::endpoint_slice(&slice)))
             });
-            add(Topic::EndpointSlice, Arc::new(slices), false);
+            add(Topic::EndpointSlice, Arc::new(slices));
         }
         topics
     }
@@ -161,7 +149,6 @@ impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Config")
             .field("kinds", &self.kinds)
-            .field("optional_kinds", &self.optional_kinds)
             .field("cluster", &self.cluster.is_some())
             .field("pace", &self.pace)
             .field("wake", &self.wake.is_some())
@@ -182,7 +169,6 @@ impl Syncer {
             converter: Converter::new(),
             poor: HashMap::new(),
             invalid: Remarks::default(),
-            without_effect: Remarks::default(),
         }
     }
 
@@ -217,7 +203,6 @@ impl Syncer {
             refusals: told.refusals,
             unprotected: Vec::new(),
             invalid: None,
-            without_effect: None,
         };
         for object in told.objects {
             let Changed {
@@ -234,9 +219,6 @@ impl Syncer {
             match state {
                 State::Present(Input::Resource(mut resource)) => {
                     resource.set_read_defaults();
-                    if without_effect::KINDS.contains(&resource.kind()) {
-                        self.without_effect.set(&key, without_effect(&resource));
-                    }
                     let converted = self.converter.set(&resource);
                     self.take(key, has_good, converted, &mut batch);
                 }
@@ -248,7 +230,6 @@ impl Syncer {
                 State::Absent => {
                     self.poor.remove(&key);
                     self.remove(key.0, &key.1, &mut batch.updates);
-                    self.without_effect.set(&key, None);
                     self.invalid.set(&key, None);
                 }
                 State::Unreadable(reason, stand_in) => {
@@ -282,7 +263,6 @@ impl Syncer {
             .collect();
         batch.unprotected.sort();
         batch.invalid = self.invalid.take_changed();
-        batch.without_effect = self.without_effect.take_changed();
         batch
     }
 

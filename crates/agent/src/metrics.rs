@@ -9,7 +9,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::inputs::Remark;
 use tortie_config::WithoutEffect;
 
 /// What the agent counts and measures.
@@ -50,8 +49,6 @@ pub struct Metrics {
     pub parameters_without_effect: Gauge,
     /// The same, one by one.
     pub parameter_without_effect: Family<Vec<(String, String)>, Gauge>,
-    /// Objects that nobody acts on, by kind.
-    pub objects_without_effect: Family<Vec<(String, String)>, Gauge>,
 }
 
 impl Metrics {
@@ -77,7 +74,6 @@ impl Metrics {
             refused: Gauge::default(),
             parameters_without_effect: Gauge::default(),
             parameter_without_effect: Family::default(),
-            objects_without_effect: Family::default(),
             registry: Registry::default(),
         };
         registry.register(
@@ -165,11 +161,6 @@ impl Metrics {
             "1 for each parameter that is set to something that the agent does not do",
             metrics.parameter_without_effect.clone(),
         );
-        registry.register(
-            "tortie_objects_without_effect",
-            "Objects of the datastore that nobody acts on, by kind",
-            metrics.objects_without_effect.clone(),
-        );
         Self {
             registry,
             ..metrics
@@ -185,16 +176,6 @@ impl Metrics {
         for parameter in parameters {
             let labels = vec![("parameter".to_owned(), parameter.name.to_owned())];
             family.get_or_create(&labels).set(1);
-        }
-    }
-
-    /// Nobody acts on these objects.
-    pub(crate) fn set_objects_without_effect(&self, objects: &[Remark]) {
-        let family = &self.objects_without_effect;
-        family.clear();
-        for object in objects {
-            let labels = vec![("kind".to_owned(), object.kind.clone())];
-            family.get_or_create(&labels).inc();
         }
     }
 

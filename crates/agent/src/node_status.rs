@@ -43,7 +43,7 @@ pub struct NodeStatus {
     pub refused: Vec<RefusedObject>,
     /// Objects of the datastore that cannot be used, or only in part.
     pub invalid: Vec<Problem>,
-    /// Parameters and objects that nobody acts on.
+    /// Parameters that nobody acts on.
     pub without_effect: Vec<Ineffective>,
 }
 
@@ -125,17 +125,8 @@ pub struct Report {
 
 // === impl Ineffective ===
 
-impl Ineffective {
-    /// What a parameter is called beside kinds of objects.
-    const PARAMETER: &'static str = "parameter";
-
-    fn is_parameter(&self) -> bool {
-        self.what == Self::PARAMETER
-    }
-}
-
 impl fmt::Display for Ineffective {
-    /// `BGPPeer(rack-1): …`
+    /// `parameter(BPFEnabled): …`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}({}): {}", self.what, self.name, self.consequence)
     }
@@ -236,33 +227,13 @@ impl Report {
 
     pub(crate) fn set_parameters_without_effect(&self, parameters: &[WithoutEffect]) {
         let parameters = parameters.iter().map(|parameter| Ineffective {
-            what: Ineffective::PARAMETER.to_owned(),
+            what: "parameter".to_owned(),
             name: parameter.name.to_owned(),
             value: Some(parameter.value.clone()),
             origin: Some(parameter.origin.to_string()),
             consequence: parameter.consequence.to_owned(),
         });
-        let parameters: Vec<Ineffective> = parameters.collect();
-        let all = &mut self.lock().without_effect;
-        all.retain(|one| !one.is_parameter());
-        all.splice(0..0, parameters);
-    }
-
-    /// Objects that nobody acts on; gives those of them that were not before.
-    pub(crate) fn set_objects_without_effect(&self, objects: &[Remark]) -> Vec<Ineffective> {
-        let objects = objects.iter().map(|remark| Ineffective {
-            what: remark.kind.clone(),
-            name: remark.name.clone(),
-            consequence: remark.text.clone(),
-            ..Ineffective::default()
-        });
-        let objects: Vec<Ineffective> = objects.collect();
-        let all = &mut self.lock().without_effect;
-        let is_new = |object: &&Ineffective| !all.contains(object);
-        let new = objects.iter().filter(is_new).cloned().collect();
-        all.retain(Ineffective::is_parameter);
-        all.extend(objects);
-        new
+        self.lock().without_effect = parameters.collect();
     }
 
     fn lock(&self) -> MutexGuard<'_, NodeStatus> {

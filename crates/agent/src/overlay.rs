@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
+use tortie_backoff::{Backoff, Retries};
 use tortie_dataplane::{ClusterNetwork, ClusterOptions, MtuOptions};
 use tortie_engine::Message;
 use tortie_engine::message::{Route, RouteTypes};
@@ -15,6 +17,13 @@ use tortie_rules::IpVersion;
 use crate::host::versions;
 use tortie_config::{Config, Pattern};
 
+/// Between two looks at whether BIRD has the routes that stay only until then.
+const LOOK: Backoff = Backoff {
+    first: Duration::from_millis(500),
+    most: Duration::from_secs(5),
+    jitter: 0.0,
+};
+
 /// The way to other nodes' pods.
 pub(crate) struct Overlay {
     network: ClusterNetwork,
@@ -23,6 +32,8 @@ pub(crate) struct Overlay {
     mtu_file: Option<PathBuf>,
     written: Option<u32>,
     is_due: bool,
+    next_look: Option<Instant>,
+    looks: Retries,
     /// The IP versions in which packets must be encrypted, which is not done here, and must not go otherwise.
     refused: Vec<IpVersion>,
     /// What leads to pods of other nodes, by its destination.
@@ -42,6 +53,8 @@ impl Overlay {
             mtu_file: mtu_file.map(Path::to_owned),
             written: None,
             is_due: true,
+            next_look: None,
+            looks: Retries::new(LOOK),
             refused: refused(config),
             remote: BTreeMap::new(),
         })
@@ -90,12 +103,18 @@ impl Overlay {
 
     /// Makes in the kernel what has to be made there now.
     pub(crate) fn act(&mut self) {
-        if !self.is_due {
+        let now = Instant::now();
+        let is_look_due = self.next_look.is_some_and(|at| at <= now);
+        if is_look_due {
+            self.next_look = Some(now + self.looks.failed());
+        }
+        if !self.is_due && !is_look_due {
             return;
         }
         match self.apply() {
             Ok(problems) => {
                 self.is_due = !problems.is_empty();
+                self.plan_look(now);
                 for problem in problems {
                     tracing::warn!(%problem, "A route to another node is missing");
                 }
@@ -103,6 +122,20 @@ impl Overlay {
             Err(error) => {
                 tracing::error!(error = %Causes(&error), "Routes to other nodes could not be programmed");
             }
+        }
+    }
+
+    /// When BIRD may have routes that are kept for it, if there are any.
+    pub(crate) fn next_look(&self) -> Option<Instant> {
+        self.next_look
+    }
+
+    fn plan_look(&mut self, now: Instant) {
+        if !self.network.is_handing_over() {
+            self.looks.reset();
+            self.next_look = None;
+        } else if self.next_look.is_none() {
+            self.next_look = Some(now + self.looks.failed());
         }
     }
 

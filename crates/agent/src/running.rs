@@ -173,7 +173,13 @@ impl Running {
 
     /// How long nothing needs to be done.
     fn sleep(&self) -> Duration {
-        let times = [self.retry, self.next_check, self.next_listing];
+        let times = [
+            self.retry,
+            self.next_check,
+            self.next_listing,
+            // While routes may not be changed, nobody looks.
+            self.overlay.next_look().filter(|at| *at > Instant::now()),
+        ];
         let next = times.into_iter().flatten().min();
         let left = next.map(|at| at.saturating_duration_since(Instant::now()));
         left.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
@@ -199,12 +205,6 @@ impl Running {
         agent.report.set_sync(batch.status);
         if let Some(invalid) = &batch.invalid {
             agent.report.set_invalid(invalid);
-        }
-        if let Some(objects) = &batch.without_effect {
-            agent.metrics.set_objects_without_effect(objects);
-            for object in agent.report.set_objects_without_effect(objects) {
-                tracing::warn!(%object, "An object has no effect");
-            }
         }
         self.datastore.set_refusals(&batch.refusals);
         self.datastore.set_unprotected(&batch.unprotected);

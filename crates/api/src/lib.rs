@@ -11,6 +11,7 @@
 //!   disagree; only rules that join several fields are code, in [`mod@validate`].
 //! - Nothing here panics on data.
 
+pub mod asks_for_bgp;
 pub mod columns;
 pub mod crd;
 mod defaults;
@@ -28,7 +29,6 @@ pub mod scalar;
 mod schema;
 mod stored;
 pub mod validate;
-pub mod without_effect;
 pub mod yaml;
 
 pub use kind::{Kind, Scope};

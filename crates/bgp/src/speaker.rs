@@ -10,7 +10,10 @@
 //! - What BIRD refuses never takes the place of what it has: the last good configuration stays.
 //! - Changes that come while BIRD reads its configuration are one change afterwards.
 
+pub mod departure;
 mod feed;
+mod handover;
+mod node_status;
 mod report;
 mod secrets;
 mod workloads;
@@ -30,6 +33,7 @@ pub use self::report::{Outcome, Report};
 pub use self::writer::Syntax;
 
 use self::feed::Feed;
+use self::handover::Handover;
 use self::writer::Writer;
 use crate::bird::daemon::{Order, Running};
 use crate::bird::{self, Daemon, daemon};
@@ -110,19 +114,82 @@ impl Speaker {
         }
     }
 
-    /// Runs until somebody says farewell. Fails only where it could never succeed.
-    pub async fn run(self, mut farewell: mpsc::Receiver<Farewell>) -> Result<(), bird::Error> {
-        let (orders, received) = mpsc::channel(4);
-        let (running, birds) = watch::channel(None);
-        let mut writer = Writer::new(&self.options)?;
-        let daemon = match &self.options.bird {
+    /// Runs until somebody says farewell, and not while the node has left. Fails only where it could never succeed.
+    pub async fn run(self, farewell: mpsc::Receiver<Farewell>) -> Result<(), bird::Error> {
+        let Options {
+            identity,
+            run_folder,
+            ..
+        } = &self.options;
+        tokio::select! {
+            ended = self.come_and_go(farewell) => ended,
+            never = node_status::keep(&identity.node, run_folder, &self.store) => never,
+        }
+    }
+
+    async fn come_and_go(&self, mut farewell: mpsc::Receiver<Farewell>) -> Result<(), bird::Error> {
+        let folder = &self.options.run_folder;
+        loop {
+            tokio::select! {
+                biased;
+                () = departure::until(folder, true) => {}
+                ended = self.serve(&mut farewell) => return ended,
+            }
+            tokio::select! {
+                () = self.stay_away() => {}
+                _ = farewell.recv() => return Ok(()),
+            }
+        }
+    }
+
+    /// Has BIRD withdraw everything, until the node is back.
+    async fn stay_away(&self) {
+        tracing::info!("The node leaves: BIRD withdraws its routes");
+        while let Err(error) = self.withdraw().await {
+            tracing::error!(error = %Causes(&error), "BIRD's routes could not be withdrawn; it is tried again");
+            sleep(RETRY.first).await;
+        }
+        self.note(|report| report.has_left = true);
+        departure::until(&self.options.run_folder, false).await;
+        tracing::info!("The node is back");
+        self.note(|report| report.has_left = false);
+        if matches!(self.options.bird, Bird::External(_))
+            && let Err(error) = self.begin_sessions().await
+        {
+            tracing::error!(error = %Causes(&error), "BIRD's sessions could not be enabled again");
+        }
+    }
+
+    async fn withdraw(&self) -> Result<(), bird::Error> {
+        let writer = Writer::new(&self.options)?;
+        match self.daemon(&writer) {
+            Some(daemon) => daemon.end().await.map(drop),
+            None => writer.withdraw().await,
+        }
+    }
+
+    /// Who runs BIRD, if it is this process.
+    fn daemon(&self, writer: &Writer) -> Option<Daemon> {
+        match &self.options.bird {
             Bird::Supervised(program) => {
                 let socket = writer.main_socket();
                 let options = daemon::Options::new(program, &writer.main_file(), socket.path());
                 Some(Daemon::new(options))
             }
             Bird::External(_) => None,
-        };
+        }
+    }
+
+    async fn begin_sessions(&self) -> Result<(), bird::Error> {
+        Writer::new(&self.options)?.begin_sessions().await
+    }
+
+    /// Keeps BIRD doing what the datastore says until somebody says farewell.
+    async fn serve(&self, farewell: &mut mpsc::Receiver<Farewell>) -> Result<(), bird::Error> {
+        let (orders, received) = mpsc::channel(4);
+        let (running, birds) = watch::channel(None);
+        let mut writer = Writer::new(&self.options)?;
+        let daemon = self.daemon(&writer);
         let (written, is_written) = watch::channel(writer.exists());
         let supervised = supervise(daemon, is_written, received, running);
         tokio::pin!(supervised);
@@ -156,6 +223,7 @@ impl Speaker {
         let mut feed = Feed::start(&self.options, &self.store, self.cluster.as_ref());
         let mut retries = Retries::new(RETRY);
         let mut retry_at: Option<Instant> = None;
+        let mut handover = Handover::new();
         let mut is_due = false;
         loop {
             tokio::select! {
@@ -164,6 +232,7 @@ impl Speaker {
                     retry_at = None;
                     is_due = true;
                 }
+                () = until(handover.next_look) => is_due |= handover.look_again().await,
                 Ok(()) = birds.changed() => {
                     let running = birds.borrow_and_update().clone();
                     self.note(|report| report.bird = running.map(|bird| bird.version));
@@ -177,7 +246,8 @@ impl Speaker {
             if !feed.is_complete() || !is_due {
                 continue;
             }
-            let plan = Plan::new(&inputs);
+            let mut plan = Plan::new(&inputs);
+            handover.adjust(&mut plan).await;
             let problems = writer.problems(&plan);
             self.note(|report| report.take_problems(&problems));
             match writer.write(&plan).await {

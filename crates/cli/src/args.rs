@@ -22,6 +22,7 @@ mod node;
 mod operator;
 mod pod;
 mod render;
+mod shutdown;
 mod startup;
 mod status;
 mod up;
@@ -41,8 +42,8 @@ use crate::completion::{kinds, names};
 pub(crate) use agent::{Agent, DEFAULT_RECORDING};
 pub(crate) use apiserver::{ApiServer, Webhooks};
 pub(crate) use bgp::{
-    BIRD1_FOLDER, BIRD2_FOLDER, Bgp, BgpCommand, BgpRender, BgpRun, BgpStatus, BgpStatusOutput,
-    BgpSubject, BirdSyntax, NodeStatusArgs, RUN_FOLDER,
+    BGP_RUN_FOLDER, BIRD1_FOLDER, BIRD2_FOLDER, Bgp, BgpCommand, BgpRender, BgpRun, BgpStatus,
+    BgpStatusOutput, BgpSubject, BirdSyntax, NodeStatusArgs,
 };
 pub(crate) use cni::{Cni, CniCommand, CniInstall};
 pub(crate) use confirm::{Apply, Confirm};
@@ -68,6 +69,7 @@ pub(crate) use pod::{
     Pod, PodCommand, PodConnect, PodExec, PodName, PodProtocol, PodRun, PodServe, Service,
 };
 pub(crate) use render::{Render, RenderOutput};
+pub(crate) use shutdown::Shutdown;
 pub(crate) use startup::{Startup, TunnelAddresses};
 pub(crate) use status::{Status, StatusOutput};
 pub(crate) use up::{Down, Part, Up};

@@ -1,6 +1,7 @@
 //! The way to pods of other nodes: tunnel devices, what they know of the other nodes, and routes.
 
 mod device;
+mod handover;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -15,6 +16,7 @@ use tortie_kernel::route::{self, Batch, Forwarding, Neighbour, Protocol, Route, 
 use tortie_rules::IpVersion;
 
 use self::device::VxlanDevice;
+use self::handover::Handover;
 use self::topology::{Devices, Topology};
 use crate::mtu::{MtuOptions, Mtus};
 
@@ -64,6 +66,7 @@ pub struct ClusterNetwork {
     topology: Topology,
     /// What the kernel has of ours, once it was compared.
     programmed: Option<Programmed>,
+    handover: Handover,
 }
 
 /// What belongs to other nodes, as the kernel lists it.
@@ -82,6 +85,7 @@ impl ClusterNetwork {
             options,
             topology: Topology::default(),
             programmed: None,
+            handover: Handover::default(),
         })
     }
 
@@ -105,6 +109,11 @@ impl ClusterNetwork {
         self.programmed = None;
     }
 
+    /// Whether routes stay only until BIRD has them: [`ClusterNetwork::apply`] then has to look again.
+    pub fn is_handing_over(&self) -> bool {
+        self.handover.is_under_way()
+    }
+
     /// The largest packets, where the host's interfaces that `counts` names decide.
     pub fn mtus(&mut self, counts: impl Fn(&str) -> bool) -> route::Result<Mtus> {
         let links = self.socket.links()?;
@@ -126,7 +135,7 @@ impl ClusterNetwork {
         let mut problems = Vec::new();
         let links = self.socket.links()?;
         let mut wanted = Programmed::default();
-        let mut tunnels = Vec::new();
+        let (mut tunnels, mut others) = (Vec::new(), Vec::new());
         for version in self.options.versions.clone() {
             let node = self.topology.node_address(&self.options.hostname, version);
             let parent = node.and_then(|address| link_with(&links, address));
@@ -137,7 +146,8 @@ impl ClusterNetwork {
             };
             tunnels.extend(devices.vxlan);
             let routes = self.topology.routes(version, devices, mtus, &self.options);
-            wanted.routes.extend(routes);
+            wanted.routes.extend(routes.ours);
+            others.extend(routes.others);
             if let Some(device) = devices.vxlan {
                 let hostname = &self.options.hostname;
                 let (forwardings, neighbours) =
@@ -150,6 +160,8 @@ impl ClusterNetwork {
             Some(programmed) => programmed,
             None => self.read(&links, &tunnels)?,
         };
+        let kept = self.handover.kept(others, &present, &mut self.socket)?;
+        wanted.routes.extend(kept);
         let batch = changes(&present, &wanted);
         if !batch.is_empty() {
             let refused = self.socket.apply(&batch)?.into_iter();

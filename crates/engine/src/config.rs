@@ -28,6 +28,9 @@ pub struct Config {
     pub wireguard_enabled: bool,
     /// Which routes between nodes are the data plane's own, rather than learnt by BGP. Those of pools with VXLAN always are.
     pub cluster_routes: ProgramClusterRoutes,
+    /// Whether the data plane is told of routes also where none are its own: it keeps those that it has until BGP has them.
+    #[serde(default)]
+    pub hands_routes_over: bool,
     /// Where routes to workloads come from.
     pub route_source: RouteSource,
 }
@@ -73,6 +76,7 @@ impl Config {
             bpf_enabled: false,
             wireguard_enabled: false,
             cluster_routes: parameters.routes.program_cluster_routes,
+            hands_routes_over: false,
             route_source: parameters.routes.source,
         }
     }

@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 /// The name by which this node is known, written at its start.
 pub const NODE_NAME: &str = "/var/lib/calico/nodename";
 
+/// The file beside that one which says when the node was shut down.
+pub const SHUTDOWN: &str = "shutdownTS";
+
 /// How large packets of pods may be, written by the agent.
 pub const MTU: &str = "/var/lib/calico/mtu";
 

@@ -30,7 +30,7 @@ mod number;
 mod socket;
 
 pub use batch::Batch;
-pub use entry::{Kind, MAIN_TABLE, Protocol, Route, Scope};
+pub use entry::{Kind, LAST_METRIC, MAIN_TABLE, Protocol, Route, Scope};
 pub use error::{Error, Result};
 pub use forwarding::Forwarding;
 pub use neighbour::Neighbour;

@@ -152,11 +152,20 @@ impl Socket {
 
     /// Ends all sessions, with a good-bye to each peer. BIRD goes on.
     pub async fn end_sessions(&self) -> Result<()> {
+        self.switch_sessions("disable").await
+    }
+
+    /// Begins all sessions that were ended so.
+    pub async fn begin_sessions(&self) -> Result<()> {
+        self.switch_sessions("enable").await
+    }
+
+    async fn switch_sessions(&self, word: &str) -> Result<()> {
         let mut connection = self.connect().await?;
         for protocol in connection.protocols().await? {
             if protocol.is_bgp() {
                 let name = in_quotes(&protocol.name)?;
-                connection.ask(&format!("disable \"{name}\"")).await?;
+                connection.ask(&format!("{word} \"{name}\"")).await?;
             }
         }
         Ok(())

@@ -141,6 +141,18 @@ impl Daemon {
         }
     }
 
+    /// Ends the BIRD that was left running, if there is one, and waits until its peers know. That of others is left alone.
+    pub async fn end(&self) -> Result<bool> {
+        match self.take_over().await {
+            Ok(Some(mut process)) => {
+                self.say_good_bye(&mut process).await;
+                Ok(true)
+            }
+            Ok(None) | Err(Error::Foreign { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn supervise(
         &self,
         orders: &mut mpsc::Receiver<Order>,

@@ -23,6 +23,8 @@ pub struct Pool {
     pub is_exported: bool,
     /// Who programs the routes to other nodes' blocks.
     pub programmer: Programmer,
+    /// BIRD goes on programming them, although the agent is to: it has not taken over so far.
+    pub is_kept: bool,
     /// Where it comes from.
     pub origin: Origin,
 }
@@ -145,6 +147,7 @@ fn pools(
             encapsulation: facts.encapsulation,
             is_exported: facts.is_exported,
             programmer,
+            is_kept: false,
             origin,
         });
     }

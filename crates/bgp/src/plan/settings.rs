@@ -60,6 +60,16 @@ impl Programs {
         };
         Some(Self { ipip, no_encap })
     }
+
+    /// The value of `programClusterRoutes`.
+    pub(crate) fn word(self) -> &'static str {
+        match (self.ipip, self.no_encap) {
+            (true, true) => "Enabled",
+            (false, false) => "Disabled",
+            (true, false) => "EnabledIPIPOnly",
+            (false, true) => "EnabledNoEncapOnly",
+        }
+    }
 }
 
 impl Settings {

@@ -10,6 +10,9 @@ use super::text::{Text, line};
 use crate::plan::{Encapsulation, FamilyPlan, LogLevel, Programmer, Programs};
 use crate::{Family, Plan, Problem};
 
+/// `rtm_protocol` of the agent's routes to other nodes, and of those that end here.
+const AGENT: u8 = 80;
+
 /// Writes a plan. The text holds passwords.
 pub fn bird2(plan: &Plan) -> String {
     let mut out = Text::default();
@@ -73,12 +76,18 @@ fn direct(out: &mut Text, plan: &Plan) {
 }
 
 /// Routes stay when BIRD stops. Without a metric of its own, each route has the one that the filter gives it.
+///
+/// What the agent makes besides routes to workloads' interfaces is not learnt: peers would be told of a node's blocks a second time, with
+/// the preference of what is on the move, since these routes have no metric; and their BIRD would write over those of their agents.
 fn kernel(out: &mut Text, family: Family) {
     let (v, channel) = (suffix(family), channel(family));
     line!(out, "protocol kernel kernel_{v} {{");
     out.push_str("  learn;\n  persist;\n  scan time 2;\n  graceful restart;\n  merge paths on;\n  metric 0;\n");
     line!(out, "  {channel} {{");
-    line!(out, "    import all;");
+    line!(
+        out,
+        "    import filter {{ if krt_source = {AGENT} && (dest = RTD_BLACKHOLE || gw != ::) then reject; accept; }};"
+    );
     line!(out, "    export filter calico_kernel_programming_{v};");
     line!(out, "  }};\n}}\n");
 }

@@ -20,6 +20,10 @@ const FILE: &str = "bgp-status.json";
 #[serde(rename_all = "camelCase", default)]
 pub struct Report {
     pub node: String,
+    /// The process that wrote this.
+    pub process: u32,
+    /// The node has left: nothing is announced before it is back.
+    pub has_left: bool,
     /// Everything has been read, and changes are heard of.
     pub in_sync: bool,
     /// What the datastore does not let us read.
@@ -55,6 +59,7 @@ impl Report {
     pub(super) fn new(node: &str) -> Self {
         Self {
             node: node.to_owned(),
+            process: std::process::id(),
             ..Self::default()
         }
     }
@@ -68,7 +73,27 @@ impl Report {
         }
     }
 
-    pub(super) fn write(&self, folder: &Path) {
+    /// Whether it is of another process than this one, which still runs.
+    pub fn is_of_another(&self) -> bool {
+        self.process != std::process::id() && self.is_of_living()
+    }
+
+    /// Whether who wrote it still runs.
+    pub fn is_of_living(&self) -> bool {
+        let line = std::fs::read(format!("/proc/{}/cmdline", self.process)).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0).skip(1);
+        words.any(|word| word == b"bgp" || word == b"up")
+    }
+
+    /// That of a process that cannot even begin.
+    pub fn of_failure(node: &str, failure: String) -> Self {
+        Self {
+            failure: Some(failure),
+            ..Self::new(node)
+        }
+    }
+
+    pub fn write(&self, folder: &Path) {
         let path = folder.join(FILE);
         let text = serde_json::to_vec_pretty(self).unwrap_or_default();
         if let Err(error) = tortie_files::replace(&path, text, tortie_files::PUBLIC) {

@@ -117,6 +117,17 @@ impl Writer {
         Ok(outcome)
     }
 
+    /// Takes back that nothing is to be had here.
+    pub(super) async fn begin_sessions(&self) -> Result<()> {
+        for part in &self.parts {
+            match part.socket.begin_sessions().await {
+                Err(Error::Unreachable { .. }) => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
     /// Tells peers that nothing is to be had here any more. The BIRD of somebody else goes on, without sessions.
     pub(super) async fn withdraw(&self) -> Result<()> {
         for part in &self.parts {

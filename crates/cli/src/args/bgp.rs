@@ -45,11 +45,11 @@ Examples:
 /// Where BIRD's configuration is, unless it is for Calico's own BIRD.
 pub(crate) const BIRD2_FOLDER: &str = "/var/lib/tortie/bird";
 
+/// Where BIRD's sockets are, and what is said of it.
+pub(crate) const BGP_RUN_FOLDER: &str = "/var/run/calico";
+
 /// Where Calico's own BIRD reads its configuration.
 pub(crate) const BIRD1_FOLDER: &str = "/etc/calico/confd/config";
-
-/// Where BIRD's sockets are.
-pub(crate) const RUN_FOLDER: &str = "/var/run/calico";
 
 /// Arguments of `bgp`.
 #[derive(Debug, Args)]
@@ -111,7 +111,7 @@ pub(crate) struct RunFolder {
     #[arg(
         long = "run-folder",
         value_name = "FOLDER",
-        default_value = RUN_FOLDER
+        default_value = BGP_RUN_FOLDER
     )]
     pub(crate) folder: PathBuf,
 }

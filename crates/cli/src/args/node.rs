@@ -10,6 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::bgp::NodeStatusArgs;
 use super::diags::Diags;
+use super::shutdown::Shutdown;
 use super::startup::{Startup, TunnelAddresses};
 
 const VERIFY_HELP: &str = "\
@@ -63,6 +64,8 @@ pub(crate) enum NodeCommand {
     Diags(Diags),
     /// Find this node's addresses, and make what the datastore must hold for it.
     Startup(Startup),
+    /// Say good-bye to BGP peers and to Kubernetes, before this node leaves for good.
+    Shutdown(Shutdown),
     /// Give tunnel devices their addresses.
     TunnelAddresses(TunnelAddresses),
 }

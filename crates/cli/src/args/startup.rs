@@ -2,10 +2,12 @@
 
 use clap::Args;
 
+use super::bgp::RunFolder;
+
 const STARTUP_HELP: &str = "\
 Finds this node's addresses and makes what the datastore must hold for it: its Node, the cluster's identity, the first
 pools, the default configurations, and addresses for tunnel devices. It is run once before the agent starts, and changes
-nothing that is there already.
+nothing that is there already. It takes back what `tortie node shutdown` has said.
 
 Environment, as Calico's node has it:
   NODENAME                     name of the node
@@ -36,6 +38,8 @@ pub(crate) struct Startup {
     /// Name of this node [default: `NODENAME`, what it was called before, or the name of the machine].
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
+    #[command(flatten)]
+    pub(crate) run: RunFolder,
 }
 
 /// Arguments of `node tunnel-addresses`.

@@ -21,6 +21,9 @@ Without root, or with --own-network, it has a network of its own, and this machi
 pods there, of network namespaces, to try policies on real packets. kubectl and other commands of the same user reach it
 as usual, and everything is gone when it ends.
 
+Once a BGPPeer, or a BGPConfiguration with more than defaults, asks for BGP, it runs BIRD too, of Debian's package bird2. Like rules and
+routes BIRD stays when this ends, until `tortie down`, which has it withdraw what it has announced.
+
 With KUBECONFIG, ETCD_ENDPOINTS or --datastore, the agent and the controllers use that cluster, and no API server is
 started.
 
@@ -111,7 +114,7 @@ pub(crate) enum Part {
 }
 
 const DOWN_HELP: &str = "\
-Pods of `tortie pod run` end too. Interfaces of others are left alone: they belong to the container runtime, and go with
+Pods of `tortie pod run` end too, and BIRD, which tells its peers first. Interfaces of others are left alone: they belong to the container runtime, and go with
 its pods. Of an `up` without root nothing is left in the kernel.
 
 Examples:

@@ -17,7 +17,7 @@ use tortie_config::{self as parameters, Sources, explain, resolve, without_effec
 use tortie_error::Causes;
 use tortie_variables as variables;
 
-use super::node::{enforced, startup};
+use super::node::{condition, enforced, startup};
 use super::until_signal;
 use crate::args;
 use crate::args::DEFAULT_RECORDING;
@@ -45,7 +45,8 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         ..
     } = connection;
     let place = keep_place(&client, &node, cluster.is_some());
-    let agent = Agent::new(Options {
+    let told = cluster.clone().map(|cluster| (cluster, node.clone()));
+    let mut agent = Agent::new(Options {
         node,
         environment,
         file,
@@ -59,6 +60,12 @@ pub(crate) async fn run(args: &args::Agent, global: &Global) -> Result<ExitCode>
         ready_file: Some(args.ready_file.clone()),
         allow_cleartext: args.allow_cleartext,
     })?;
+    let runtime = tokio::runtime::Handle::current();
+    agent.on_ready(move || {
+        if let Some((cluster, node)) = told.clone() {
+            runtime.spawn(condition::say_up(cluster, node));
+        }
+    });
     let stop = agent.stop();
     let recording = agent.recording();
     if let Some(file) = &args.record {

@@ -12,6 +12,7 @@ use anyhow::Result;
 use super::root;
 use crate::args::{Bgp, BgpCommand, Global};
 
+pub(super) use run::{MISSING_BIRD, find_bird};
 pub(super) use status::node_status;
 
 pub(super) async fn run(args: &Bgp, global: &Global) -> Result<ExitCode> {

@@ -4,17 +4,17 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use tortie_client::connect::ROOTS_FOLDER;
 use tortie_config::{Sources, from_environment, resolve};
 use tortie_dataplane::{OurRoutes, remove_everything};
 use tortie_error::Causes;
 use tortie_kernel::namespace::is_root;
-use tortie_kernel::route::Protocol;
+use tortie_kernel::route::{self, Batch, MAIN_TABLE, Protocol, Socket};
 
 use super::agent::{PARAMETER_FILE, parameter_file};
 use super::pod::Site;
-use super::up::Process;
+use super::up::{BirdFolders, Process, end_bird};
 use crate::args::Global;
 use crate::config::data_folder;
 
@@ -30,7 +30,7 @@ pub(super) async fn run(global: &Global) -> Result<ExitCode> {
         }
         writeln!(out, "Nothing was running")?;
         return if is_root() {
-            clean_kernel().await
+            clean_machine(global).await
         } else {
             Ok(ExitCode::SUCCESS)
         };
@@ -53,12 +53,17 @@ pub(super) async fn run(global: &Global) -> Result<ExitCode> {
         writeln!(out, "Its network is gone with it")?;
         return Ok(ExitCode::SUCCESS);
     }
-    clean_kernel().await
+    clean_machine(global).await
 }
 
-/// Removes what an `up` on this machine's own network made.
-async fn clean_kernel() -> Result<ExitCode> {
+/// Ends and removes what an `up` on this machine's own network made.
+async fn clean_machine(global: &Global) -> Result<ExitCode> {
     let mut out = anstream::stdout();
+    let ended = end_bird(&BirdFolders::machine(global)).await;
+    if ended.context("BIRD cannot be ended")? {
+        let routes = tokio::task::spawn_blocking(remove_routes_of_bird).await??;
+        writeln!(out, "Ended BIRD, and removed {routes} routes of it")?;
+    }
     let sources = Sources {
         environment: from_environment(std::env::vars_os()),
         file: parameter_file(Path::new(PARAMETER_FILE))?,
@@ -84,4 +89,17 @@ async fn clean_kernel() -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// BIRD leaves its routes for the next one. Gives how many there were.
+fn remove_routes_of_bird() -> route::Result<usize> {
+    let mut socket = Socket::open()?;
+    let mut routes = socket.routes(MAIN_TABLE)?;
+    routes.retain(|route| route.protocol == Protocol::BIRD);
+    let mut batch = Batch::new();
+    for route in &routes {
+        batch.delete_route(route);
+    }
+    socket.apply(&batch)?;
+    Ok(routes.len())
 }

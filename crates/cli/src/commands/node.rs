@@ -1,7 +1,9 @@
 //! `tortie node verify`: does the kernel of this machine have what it should have? Beside it, what else concerns one node.
 
 mod checksystem;
+pub(super) mod condition;
 pub(super) mod enforced;
+pub(super) mod shutdown;
 pub(super) mod startup;
 
 use std::io::Write as _;
@@ -28,6 +30,7 @@ pub(super) async fn run(args: Node, global: &Global) -> Result<ExitCode> {
         NodeCommand::Status(args) => return bgp::node_status(&args).await,
         NodeCommand::Diags(args) => return diags::node::run(&args, global).await,
         NodeCommand::Startup(args) => return startup::startup(&args, global).await,
+        NodeCommand::Shutdown(args) => return shutdown::run(&args, global).await,
         NodeCommand::TunnelAddresses(args) => {
             return startup::tunnel_addresses(&args, global).await;
         }

@@ -54,6 +54,11 @@ pub(super) fn check_bgp() -> Result<()> {
     need("bgp", "runs BIRD, which programs routes")
 }
 
+/// The same for `node shutdown`.
+pub(super) fn check_shutdown() -> Result<()> {
+    need("node shutdown", "has BIRD withdraw its routes")
+}
+
 /// The same for `node status`.
 pub(super) fn check_node_status() -> Result<()> {
     need("node status", "asks BIRD through its socket")

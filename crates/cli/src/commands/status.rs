@@ -1,5 +1,6 @@
 //! `tortie status`: is this node, or this cluster, well?
 
+mod bgp;
 mod cluster;
 mod local;
 mod text;
@@ -80,6 +81,7 @@ async fn find(args: &Status, global: &Global) -> Result<Found> {
         }
     }
     local::ask(args.node.as_deref(), &mut found).await?;
+    bgp::look(global, &mut found).await;
     found.well = found.problems.is_empty();
     Ok(found)
 }

@@ -1,6 +1,7 @@
 //! `tortie up`: API server, controllers and agent in one process.
 
 mod api;
+mod bgp;
 mod cluster;
 mod detached;
 mod enter;
@@ -29,11 +30,12 @@ use crate::args::{Global, Part, Up};
 use crate::config::target_of_up;
 
 pub(super) use api::{API_SOCKET, ApiServer, serve_store};
+pub(super) use bgp::end_bird;
 pub(super) use enter::enter_network;
 pub(super) use local_client::through as client_through;
 pub(super) use parts::Parts;
 pub(super) use process::Process;
-pub(super) use surroundings::inherited_listener;
+pub(super) use surroundings::{BirdFolders, inherited_listener};
 
 /// The file in the data folder that names the process.
 pub(super) const PROCESS_FILE: &str = "tortie.pid";

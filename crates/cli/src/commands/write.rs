@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 use futures::StreamExt as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use tortie_api::without_effect::without_effect;
 use tortie_api::{Kind, Resource};
 use tortie_client::{Applied, Client};
 use tortie_error::Causes;
@@ -248,11 +247,6 @@ pub(super) fn summarize(
         match outcome {
             Ok(applied) => {
                 done.push(task.resource.kind());
-                if !matches!(mode, Mode::Delete { .. })
-                    && let Some(warning) = without_effect(&task.resource)
-                {
-                    writeln!(stderr, "warning: {}: {warning}", Key::of(&task.resource))?;
-                }
                 if total > 1 {
                     let what = mode.done_to_one(*applied);
                     writeln!(stdout, "{} {what}", Key::of(&task.resource))?;

@@ -3,9 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod bgp_handover;
+mod bgp_lifecycle;
 mod cluster;
 mod member;
 mod reach;
+mod speaker;
 
 use cluster::{Cluster, Overlay, Plane};
 

@@ -55,6 +55,23 @@ impl Client {
         Box::pin(self.read_change_write(&key, Some(&*new), change)).await
     }
 
+    /// The same for the observed state of an object. Gives the object as it is stored.
+    pub async fn modify_status<T: Modifiable>(
+        &self,
+        key: &Key,
+        mut change: impl FnMut(&mut T),
+    ) -> Result<T> {
+        let mut retries = ConflictRetries::default();
+        loop {
+            let mut object: T = typed(key, self.get(key).await?)?;
+            change(&mut object);
+            match self.update_status(object.into()).await {
+                Err(error) if error.is_conflict() && retries.wait().await => {}
+                written => return typed(key, written?),
+            }
+        }
+    }
+
     async fn read_change_write<T, E>(
         &self,
         key: &Key,

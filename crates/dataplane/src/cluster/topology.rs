@@ -44,6 +44,14 @@ pub(super) struct Devices {
     pub(super) ipip: Option<u32>,
 }
 
+/// Routes to other nodes' pods.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Routes {
+    pub(super) ours: Vec<Route>,
+    /// What they would be where BGP makes them.
+    pub(super) others: Vec<Route>,
+}
+
 impl Topology {
     /// Takes up what the message says. Gives whether it was about the cluster.
     pub(super) fn on_message(&mut self, message: &Message) -> bool {
@@ -127,27 +135,46 @@ impl Topology {
         devices: Devices,
         mtus: &Mtus,
         options: &ClusterOptions,
-    ) -> Vec<Route> {
-        let of_version = |route: &&Told| is_of(&route.dst, version) && self.is_ours(route, options);
-        let routes = self.routes.values().filter(of_version);
-        let routes = routes.filter_map(|told| {
-            if is_local_block(told) {
-                return Some(Route {
-                    kind: Kind::Blackhole,
-                    protocol: options.cluster_protocol(),
-                    ..Route::to(told.dst)
-                });
+    ) -> Routes {
+        let mut routes = Routes::default();
+        for told in self.routes.values() {
+            if !is_of(&told.dst, version) {
+                continue;
             }
-            if !is_elsewhere(told) {
-                return None;
+            if let Some(route) = self.route(told, version, devices, mtus, options) {
+                if self.is_ours(told, options) {
+                    routes.ours.push(route);
+                } else {
+                    routes.others.push(route);
+                }
             }
-            direct_route(told, devices, options).or_else(|| match told.ip_pool_type {
-                PoolType::Vxlan => self.vxlan_route(told, version, devices, mtus, options),
-                PoolType::Ipip => self.ipip_route(told, devices, mtus, options),
-                PoolType::NoEncap | PoolType::None => None,
-            })
-        });
-        routes.collect()
+        }
+        routes
+    }
+
+    fn route(
+        &self,
+        told: &Told,
+        version: IpVersion,
+        devices: Devices,
+        mtus: &Mtus,
+        options: &ClusterOptions,
+    ) -> Option<Route> {
+        if is_local_block(told) {
+            return Some(Route {
+                kind: Kind::Blackhole,
+                protocol: options.cluster_protocol(),
+                ..Route::to(told.dst)
+            });
+        }
+        if !is_elsewhere(told) {
+            return None;
+        }
+        direct_route(told, devices, options).or_else(|| match told.ip_pool_type {
+            PoolType::Vxlan => self.vxlan_route(told, version, devices, mtus, options),
+            PoolType::Ipip => self.ipip_route(told, devices, mtus, options),
+            PoolType::NoEncap | PoolType::None => None,
+        })
     }
 
     /// Whether routes of the pool that a destination is in are made here, rather than by BGP.

@@ -91,8 +91,11 @@ impl TunnelUse {
         }
     }
 
-    /// Whether the data plane needs routes at all: not where BGP alone programs them.
+    /// Whether the data plane needs routes at all: not where BGP alone programs them, unless it hands them over.
     pub(super) fn needs_routes(&self) -> bool {
+        if self.config.hands_routes_over && !self.pools.is_empty() {
+            return true;
+        }
         let Encapsulation {
             ipip_enabled,
             vxlan_enabled,

@@ -8,6 +8,10 @@ use ipnet::IpNet;
 /// The table that the kernel asks for all packets.
 pub const MAIN_TABLE: u32 = libc::RT_TABLE_MAIN as u32;
 
+/// The metric of routes that are there until somebody else has made others. BIRD tells peers of routes with a preference of 2147483647
+/// less their metric, of which this leaves the least.
+pub const LAST_METRIC: u32 = 2_147_483_646;
+
 /// The metric of IPv6 routes that are added with none.
 const DEFAULT_IPV6_METRIC: u32 = 1024;
 

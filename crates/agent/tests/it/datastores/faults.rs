@@ -269,37 +269,3 @@ async fn of_what_cannot_be_read_the_last_good_version_stays_and_else_it_denies()
     consumer.until("deleted", |this| told(this).is_none()).await;
     assert_eq!(consumer.invalid, []);
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_acts_on_is_named_while_it_is_there() {
-    let (store, _folder) = embedded::store();
-    let create = async |kind, spec: &Value| {
-        let created = store.create(resource(kind, "", "default", spec)).await;
-        Key::of(&created.unwrap())
-    };
-    // As a node's start writes it.
-    create(Kind::BgpConfiguration, &json!({})).await;
-    let peer = create(
-        Kind::BgpPeer,
-        &json!({"peerIP": "10.0.0.1", "asNumber": 64512}),
-    )
-    .await;
-    let mut consumer = Consumer::start(&store, &config());
-    consumer.until_in_sync().await;
-    let kinds = |this: &Consumer| -> Vec<String> {
-        let remarks = this.without_effect.iter();
-        remarks.map(|remark| remark.kind.clone()).collect()
-    };
-    assert_eq!(kinds(&consumer), ["BGPPeer"]);
-    assert!(
-        consumer.without_effect[0]
-            .text
-            .contains("nothing here speaks BGP")
-    );
-    create(Kind::BgpFilter, &json!({})).await;
-    let both = |this: &Consumer| kinds(this) == ["BGPFilter", "BGPPeer"];
-    consumer.until("a filter", both).await;
-    store.delete(&peer, &Precondition::default()).await.unwrap();
-    let one = |this: &Consumer| kinds(this) == ["BGPFilter"];
-    consumer.until("no peer", one).await;
-}

@@ -175,25 +175,6 @@ async fn what_was_known_stays_while_the_api_server_denies_all_knowledge_of_it() 
             .await;
         consumer.world.assert_is(&before, part);
     }
-
-    // What nothing depends on holds up nothing.
-    assert_eq!(config.optional_kinds, [Kind::BgpFilter]);
-    api.lie(Some(Lie {
-        part: "bgpfilters",
-        status: 403,
-    }));
-    let mut fresh = Consumer::start(&store, &config);
-    fresh.until_in_sync().await;
-    assert_eq!(fresh.refusals, [""; 0]);
-    fresh.world.assert_is(&before, "without filters");
-    assert!(fresh.syncer.counters().errors() > 0);
-    direct
-        .create(resource(Kind::BgpFilter, "", "later", &json!({})))
-        .await
-        .unwrap();
-    api.lie(None);
-    let is_told = |this: &Consumer| remarks(&this.without_effect) == ["BGPFilter later"];
-    fresh.until("filters can be read", is_told).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -231,14 +212,6 @@ async fn an_api_server_that_is_away_for_long_is_waited_for() {
     api.lie(None);
     consumer.until_in_sync().await;
     consumer.until_like(&*direct, &config.kinds).await;
-}
-
-/// `Kind name` of each.
-fn remarks(remarks: &[Remark]) -> Vec<String> {
-    let names = remarks.iter();
-    names
-        .map(|Remark { kind, name, .. }| format!("{kind} {name}"))
-        .collect()
 }
 
 fn config_for(kinds: &[Kind]) -> Config {

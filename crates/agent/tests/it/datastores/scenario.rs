@@ -56,6 +56,6 @@ pub(crate) async fn follow(store: &Arc<dyn Store>, config: &Config) {
     assert_eq!(consumer.problems.len(), 1, "{:?}", consumer.problems);
     let counters = consumer.syncer.counters();
     assert_eq!((counters.errors(), counters.watch_restarts()), (0, 0));
-    let followed = config.kinds.len() + config.optional_kinds.len();
+    let followed = config.kinds.len();
     assert_eq!(counters.resyncs(), followed as u64);
 }

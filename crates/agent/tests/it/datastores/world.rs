@@ -29,7 +29,6 @@ pub(crate) struct Consumer {
     /// What may be open.
     pub(crate) unprotected: Vec<String>,
     pub(crate) invalid: Vec<Remark>,
-    pub(crate) without_effect: Vec<Remark>,
 }
 
 // === impl World ===
@@ -118,7 +117,6 @@ impl Consumer {
             refusals: Vec::new(),
             unprotected: Vec::new(),
             invalid: Vec::new(),
-            without_effect: Vec::new(),
         }
     }
 
@@ -131,8 +129,6 @@ impl Consumer {
         self.invalid = batch
             .invalid
             .unwrap_or_else(|| std::mem::take(&mut self.invalid));
-        let kept = || std::mem::take(&mut self.without_effect);
-        self.without_effect = batch.without_effect.unwrap_or_else(kept);
     }
 
     /// Takes what comes until this is true.

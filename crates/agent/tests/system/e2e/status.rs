@@ -21,16 +21,6 @@ fn the_status_of_a_node_is_served(plane: Plane) {
     let setting = Setting::new();
     let configure = |spec: &Value| resource(Kind::FelixConfiguration, "", "default", spec);
     setting.put(configure(&json!({"bpfEnabled": true})));
-    // As a node's start writes it.
-    setting.put(resource(Kind::BgpConfiguration, "", "default", &json!({})));
-    let peer = resource(
-        Kind::BgpPeer,
-        "",
-        "rack",
-        &json!({"peerIP": "10.0.0.1", "asNumber": 64512}),
-    );
-    setting.put(peer.clone());
-    setting.put(resource(Kind::BgpFilter, "", "none", &json!({})));
     let bad = json!({"selector": "all()", "ingress": [{"action": "Allow", "source": {"selector": "a =="}}]});
     setting.put(policy("bad", &bad));
     let agent = setting.start_agent(plane, &[("healthenabled", "true")]);
@@ -78,26 +68,21 @@ fn the_status_of_a_node_is_served(plane: Plane) {
         all.map(|one| format!("{} {}", one.what, one.name))
             .collect()
     };
-    let expected = ["parameter BPFEnabled", "BGPFilter none", "BGPPeer rack"];
-    assert_eq!(named(&status), expected, "{text}");
+    assert_eq!(named(&status), ["parameter BPFEnabled"], "{text}");
     assert_eq!(status.without_effect[0].value.as_deref(), Some("true"));
     let metrics = agent.metrics.text();
     for figure in [
         "tortie_parameters_without_effect 1",
         r#"tortie_parameter_without_effect{parameter="BPFEnabled"} 1"#,
-        r#"tortie_objects_without_effect{kind="BGPPeer"} 1"#,
     ] {
         assert!(metrics.contains(figure), "{figure} in {metrics}");
     }
     assert_eq!(ask(&setting, "/readiness"), "ok\n");
 
     setting.put(configure(&json!({})));
-    setting.delete(&peer);
-    eventually("the rest", &vec!["BGPFilter none".to_owned()], || {
+    eventually("the rest", &Vec::<String>::new(), || {
         named(&agent.report.status())
     });
     let metrics = agent.metrics.text();
-    for gone in ["{parameter=", r#"{kind="BGPPeer"}"#] {
-        assert!(!metrics.contains(gone), "{gone} in {metrics}");
-    }
+    assert!(!metrics.contains("{parameter="), "{metrics}");
 }

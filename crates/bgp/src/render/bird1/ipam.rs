@@ -91,7 +91,7 @@ fn programming(of_family: &FamilyPlan, pool: &Pool) -> Option<String> {
     if of_family.family == Family::V4 && of_family.address.is_none() {
         return None;
     }
-    if pool.programmer == Programmer::Agent {
+    if pool.programmer == Programmer::Agent && !pool.is_kept {
         return Some(format!("if (net ~ {network}) then {{ reject; }}"));
     }
     if of_family.family == Family::V6 {

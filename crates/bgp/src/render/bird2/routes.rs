@@ -158,7 +158,7 @@ fn is_decided(plan: &FamilyPlan) -> bool {
 /// There is no attribute of a route that would send packets through a tunnel of IPv4.
 fn is_programmed(pool: &Pool) -> bool {
     let is_plain = pool.encapsulation == Encapsulation::None || pool.network.addr().is_ipv6();
-    pool.programmer == Programmer::Bird && is_plain
+    pool.is_kept || pool.programmer == Programmer::Bird && is_plain
 }
 
 /// Decides about all routes of these networks, or with `+` also in them.

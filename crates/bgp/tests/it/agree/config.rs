@@ -119,6 +119,10 @@ impl Config {
                 }
                 // BIRD 1.6 imports into the one table there is, and has the metric that the filter gives.
                 ("kernel", "metric 0", _) => {}
+                // Of the agent's routes BIRD 2 learns those to workloads alone, as tests with real nodes show.
+                ("kernel", "import filter", Body::Code(_)) => {
+                    self.settings.insert("kernel: import all".to_owned());
+                }
                 (_, text, Body::None) => {
                     self.settings.insert(format!("{kind}: {text}"));
                 }

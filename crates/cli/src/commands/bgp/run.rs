@@ -19,6 +19,10 @@ use crate::config::await_with;
 /// Where programs for administrators are, which PATH may lack.
 const ADMINISTRATION: &str = "/usr/sbin";
 
+/// What is said where BIRD is needed and not there.
+pub(in crate::commands) const MISSING_BIRD: &str =
+    "there is no program `bird` in PATH nor /usr/sbin: install the package bird2";
+
 /// Runs until a signal ends it.
 pub(super) async fn run(args: &BgpRun, global: &Global) -> Result<ExitCode> {
     let options = options(args)?;
@@ -63,7 +67,7 @@ fn options(args: &BgpRun) -> Result<Options> {
         BirdSyntax::Bird2 => (Syntax::Bird2, BIRD2_FOLDER),
         BirdSyntax::Bird1 => (Syntax::Bird1, BIRD1_FOLDER),
     };
-    let found = args.bird.clone().or_else(|| find("bird"));
+    let found = args.bird.clone().or_else(find_bird);
     let bird = match (args.no_bird, found) {
         (true, found) => Bird::External(found),
         (false, _) if syntax == Syntax::Bird1 => bail!(
@@ -71,8 +75,7 @@ fn options(args: &BgpRun) -> Result<Options> {
         ),
         (false, Some(program)) => Bird::Supervised(program),
         (false, None) => bail!(
-            "there is no program `bird` in PATH nor {ADMINISTRATION}: install the package bird2, say where it is with --bird, \
-             or give --no-bird if somebody else runs it"
+            "{MISSING_BIRD}, say where it is with --bird, or give --no-bird if somebody else runs it"
         ),
     };
     Ok(Options {
@@ -86,11 +89,12 @@ fn options(args: &BgpRun) -> Result<Options> {
     })
 }
 
-fn find(program: &str) -> Option<PathBuf> {
+/// The program `bird`, if it is there.
+pub(in crate::commands) fn find_bird() -> Option<PathBuf> {
     let path = std::env::var_os(variables::PATH).unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([Path::new(ADMINISTRATION).to_owned()]);
     folders
-        .map(|folder| folder.join(program))
+        .map(|folder| folder.join("bird"))
         .find(|path| path.is_file())
 }
 

@@ -72,6 +72,9 @@ fn problems(report: Option<&Report>, answers: &Families<Asked>) -> Vec<String> {
     let mut problems = Vec::new();
     match report {
         None => problems.push("no `tortie bgp` keeps BIRD's configuration here".to_owned()),
+        Some(report) if report.has_left => problems.push(
+            "the node has left, and announces nothing before `tortie node startup`".to_owned(),
+        ),
         Some(report) => {
             if !report.in_sync {
                 problems.push("the datastore is not followed now".to_owned());

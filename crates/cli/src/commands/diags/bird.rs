@@ -7,7 +7,7 @@ use tortie_bgp::bird::Socket;
 use tortie_bgp::bird::status::Sockets;
 
 use super::Gatherer;
-use crate::args::RUN_FOLDER;
+use crate::args::BGP_RUN_FOLDER;
 
 /// The file, and what BIRD is asked.
 const ASKED: [(&str, &str); 5] = [
@@ -19,7 +19,7 @@ const ASKED: [(&str, &str); 5] = [
 ];
 
 pub(super) async fn add(gatherer: &mut Gatherer) -> Result<()> {
-    let Sockets { main, ipv6 } = Sockets::in_folder(Path::new(RUN_FOLDER));
+    let Sockets { main, ipv6 } = Sockets::in_folder(Path::new(BGP_RUN_FOLDER));
     let daemons = [("bgp/bird", main), ("bgp/bird6", ipv6)];
     let there = daemons.iter().filter(|(_, socket)| socket.path().exists());
     let there: Vec<_> = there.collect();

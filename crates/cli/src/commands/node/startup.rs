@@ -12,6 +12,7 @@ use tortie_agent::startup::autodetect::Interface;
 use tortie_agent::startup::tunnel::{self, Outcome};
 use tortie_agent::startup::{KubernetesFacts, Registrar, Settings, follow, register};
 use tortie_api::Node;
+use tortie_bgp::speaker::departure;
 use tortie_client::Client;
 use tortie_client::connect::Connection;
 use tortie_ipam::Ipam;
@@ -29,6 +30,9 @@ pub(super) async fn startup(args: &Startup, global: &Global) -> Result<ExitCode>
     } = open(global).await?;
     let kubernetes = facts(cluster.as_ref()).await;
     place(&client, &settings, kubernetes.as_ref()).await?;
+    let folder = &args.run.folder;
+    departure::come_back(folder)
+        .with_context(|| format!("saying in {} that the node is back", folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,6 +7,7 @@ use anyhow::Result;
 use futures::future::join_all;
 use serde::Serialize;
 use tortie_agent::Problem;
+use tortie_api::asks_for_bgp::asks_for_bgp;
 use tortie_api::calico_node_status::BgpDaemonState;
 use tortie_api::{CalicoNodeStatus, ClusterInformation, Kind, Resource};
 use tortie_client::Client;
@@ -38,6 +39,9 @@ pub(super) struct Cluster {
     pub(super) objects: BTreeMap<&'static str, usize>,
     /// How full the pools are.
     pub(super) pools: Vec<Pool>,
+    /// An object that asks for BGP, if there is one.
+    #[serde(skip)]
+    pub(super) asking: Option<String>,
     #[serde(skip)]
     problems: Vec<Problem>,
     #[serde(skip)]
@@ -117,6 +121,9 @@ impl Cluster {
             for found in problems {
                 let reason = format!("is not used, or not as a whole: {}", found.problem);
                 self.add_problem(&found.object, "", &reason);
+            }
+            if asks_for_bgp(resource) {
+                self.asking.get_or_insert_with(|| resource.id());
             }
             match resource {
                 Resource::ClusterInformation(information) => self.take_information(information),

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use tortie_agent::startup::Registration;
+use tortie_bgp::speaker::Farewell;
 use tortie_client::connect::{self, Connection};
 use tortie_variables as variables;
 
+use super::bgp::Bgp;
 use super::parts::Parts;
 use super::surroundings::Surroundings;
 use super::{OwnFile, READY, systemd};
@@ -39,7 +41,18 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
         };
         parts.keep_place(client.clone(), node.clone(), registration);
         let (store, name) = (Arc::clone(client.store()), backend.datastore_type().name());
-        let machine = Surroundings::machine();
+        let machine = Surroundings {
+            tells_kubernetes: true,
+            ..Surroundings::machine(global)
+        };
+        parts.start_bgp(Bgp {
+            node: node.clone(),
+            store: Arc::clone(&store),
+            cluster: kubernetes.clone(),
+            workloads: machine.workloads(),
+            folders: machine.bird.clone(),
+            farewell: Farewell::Stay,
+        });
         parts.start_agent(node, store, kubernetes.clone(), name, args, machine)?;
     }
     // etcd alone has no Kubernetes that could be followed.

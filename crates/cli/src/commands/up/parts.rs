@@ -16,10 +16,11 @@ use tortie_error::Causes;
 use tortie_operator::Backoff;
 use tortie_store::Store;
 
+use super::bgp::Bgp;
 use super::surroundings::Surroundings;
 use crate::args::Up;
 use crate::commands::agent::{PARAMETER_FILE, parameter_file};
-use crate::commands::node::startup;
+use crate::commands::node::{condition, startup};
 use crate::commands::{until_signal, variables};
 
 /// How long after its end the agent is started again.
@@ -126,6 +127,12 @@ impl Parts {
         });
     }
 
+    /// Starts BGP once something asks for it.
+    pub(super) fn start_bgp(&mut self, bgp: Bgp) {
+        let stopped = self.others.stopped();
+        self.others.start("BGP", bgp.run(stopped));
+    }
+
     /// Starts the agent, on a thread of its own. Where it ends by itself it is started again: without the other parts
     /// nobody could put right what it ended of, and the kernel keeps what it has meanwhile.
     pub(in crate::commands) fn start_agent(
@@ -139,9 +146,11 @@ impl Parts {
     ) -> Result<()> {
         let (takes_over, allow_cleartext) = (args.take_over, args.allow_cleartext);
         let file = parameter_file(PARAMETER_FILE.as_ref())?;
+        let told = cluster.clone().filter(|_| surroundings.tells_kubernetes);
+        let told = told.map(|cluster| (cluster, node.clone()));
         // Taking over is for the start: later, whoever took this machine was told to.
         let new_agent = move |take_over: bool| {
-            Agent::new(tortie_agent::Options {
+            let mut agent = Agent::new(tortie_agent::Options {
                 node: node.clone(),
                 environment: from_environment(std::env::vars_os()),
                 file: file.clone(),
@@ -154,7 +163,14 @@ impl Parts {
                 mtu_file: Some(surroundings.mtu_file.clone()),
                 ready_file: Some(surroundings.ready_file.clone()),
                 allow_cleartext,
-            })
+            })?;
+            if let Some((cluster, node)) = told.clone() {
+                let runtime = tokio::runtime::Handle::current();
+                agent.on_ready(move || {
+                    runtime.spawn(condition::say_up(cluster.clone(), node.clone()));
+                });
+            }
+            Ok::<_, tortie_agent::Error>(agent)
         };
         self.has_agent = true;
         let mut stopped = Box::pin(self.others.stopped());

@@ -5,10 +5,12 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use tortie_bgp::speaker::Farewell;
 use tortie_client::Client;
 use tortie_store::shared::Shared;
 
 use super::api::{API_SOCKET, ApiServer, serve_store};
+use super::bgp::Bgp;
 use super::parts::Parts;
 use super::surroundings::{Surroundings, inherited_listener, listen};
 use super::{OwnFile, READY, local_client, node, systemd};
@@ -33,7 +35,7 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     let (surroundings, listener) = if has_own_network {
         (Surroundings::own_network(global)?, inherited_listener()?)
     } else {
-        (Surroundings::machine(), listen(args.listen)?)
+        (Surroundings::machine(global), listen(args.listen)?)
     };
 
     let mut parts = Parts::new();
@@ -66,6 +68,19 @@ pub(super) async fn run(args: &Up, global: &Global) -> Result<()> {
     }
     if !args.without.contains(&Part::Agent) {
         parts.keep_place(client.clone(), name.clone(), registration);
+        let farewell = if has_own_network {
+            Farewell::Withdraw
+        } else {
+            Farewell::Stay
+        };
+        parts.start_bgp(Bgp {
+            node: name.clone(),
+            store: Arc::clone(&store) as _,
+            cluster: Some(cluster.clone()),
+            workloads: surroundings.workloads(),
+            folders: surroundings.bird.clone(),
+            farewell,
+        });
         let store = Arc::clone(&store) as _;
         let cluster = Some(cluster);
         parts.start_agent(name, store, cluster, "embedded", args, surroundings)?;

@@ -10,7 +10,7 @@ use tortie_apiserver::standalone::SERVICE_NETWORK;
 use tortie_client::connect::{self, DatastoreType, Settings, Target};
 use tortie_store::embedded::DEFAULT_QUOTA;
 
-use crate::args::{Global, Up};
+use crate::args::{Global, Part, Up};
 use crate::config::{data_folder, target_of_up};
 
 /// Where systemd makes folders for services.
@@ -36,9 +36,13 @@ pub(super) fn unit(args: &Up, global: &Global) -> Result<String> {
     } else {
         "# No pod starts before its policy is in force.\nBefore=kubelet.service containerd.service crio.service\n"
     };
-    let ports = match args.listen.port() {
-        1..1024 => " CAP_NET_BIND_SERVICE",
-        _ => "",
+    let has_api_server = target.datastore == DatastoreType::Embedded;
+    let is_low = has_api_server && (1..1024).contains(&args.listen.port());
+    // BGP has port 179.
+    let ports = if is_low || !args.without.contains(&Part::Agent) {
+        " CAP_NET_BIND_SERVICE"
+    } else {
+        ""
     };
     // Writing to a text does not fail.
     let _ = write!(
@@ -57,6 +61,8 @@ EnvironmentFile=-{ENVIRONMENT_FILE}
 Restart=always
 RestartSec=2
 TimeoutStopSec=30
+# BIRD goes on, if BGP is asked for: peers keep this node's routes while this is restarted.
+KillMode=process
 LimitNOFILE=65536
 MemoryMax=50%
 

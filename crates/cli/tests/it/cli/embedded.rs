@@ -309,26 +309,6 @@ fn a_policy_cannot_move_to_a_tier_that_is_not_there() {
 }
 
 #[test]
-fn what_is_stored_without_effect_is_said() {
-    let (_folder, tortie) = tortie();
-    let peer = "apiVersion: projectcalico.org/v3\nkind: BGPPeer\nmetadata: {name: p}\nspec: {peerIP: 192.0.2.1, asNumber: 64512}\n";
-    let output = tortie.run_with_input(&["apply", "-f", "-"], peer);
-    assert_eq!(output.code, 0, "{}", output.stderr);
-    assert_eq!(
-        without_place(&output.stderr),
-        "warning: BGPPeer(p): it is stored, and has no effect: nothing here speaks BGP yet\n"
-    );
-    let configuration = |spec: &str| {
-        let text = format!(
-            "apiVersion: projectcalico.org/v3\nkind: BGPConfiguration\nmetadata: {{name: default}}\nspec: {{{spec}}}\n"
-        );
-        without_place(&tortie.run_with_input(&["apply", "-f", "-"], &text).stderr).to_owned()
-    };
-    assert_eq!(configuration(""), "");
-    assert!(configuration("asNumber: 64513").contains("has no effect"));
-}
-
-#[test]
 fn tiers_are_shown_in_the_order_in_which_they_are_asked() {
     let (_folder, tortie) = tortie();
     let tier = |name: &str, order: u32| {

@@ -20,6 +20,8 @@ pub(crate) enum Overlay {
     Vxlan,
     CrossSubnet,
     None,
+    /// None, and BIRD is to make the routes.
+    Bgp,
 }
 
 /// What enforces policies.
@@ -76,6 +78,10 @@ impl Cluster {
     /// Writes resources, as a user does.
     pub(crate) fn apply(&self, yaml: &str) {
         self.members[0].tortie(&["apply", "-f", "-"], yaml);
+    }
+
+    pub(crate) fn members(&self) -> &[Member] {
+        &self.members
     }
 
     /// A pod on each node.
@@ -261,7 +267,7 @@ fn pools(overlay: Overlay) -> String {
     let mode = match overlay {
         Overlay::Vxlan => "Always",
         Overlay::CrossSubnet => "CrossSubnet",
-        Overlay::None => "Never",
+        Overlay::None | Overlay::Bgp => "Never",
     };
     let pool = |name: &str, cidr: &str| {
         format!(

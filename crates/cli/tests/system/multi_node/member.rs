@@ -16,7 +16,7 @@ const READY: &str = "Everything is in force";
 /// How long that may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-const BINARY: &str = env!("CARGO_BIN_EXE_tortie");
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_tortie");
 
 /// A node of a cluster.
 pub(crate) struct Member {

@@ -107,9 +107,12 @@ fn a_cluster_is_used_where_its_kubeconfig_is_given() {
     kubectl(&established, "");
     let this = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}});
     kubectl(&["apply", "-f", "-"], &this.to_string());
+    let places = tempfile::tempdir().unwrap();
+    let name_file = places.path().join("nodename").display().to_string();
     let variables = vec![
         ("KUBECONFIG", kubeconfig),
         ("DATASTORE_TYPE", "kubernetes".to_owned()),
+        ("CALICO_NODENAME_FILE", name_file),
     ];
     let up = Up::on(node.namespace(), variables);
     // The node has told where it is.
@@ -120,6 +123,12 @@ fn a_cluster_is_used_where_its_kubeconfig_is_given() {
     assert_eq!(annotation("IPv4Address"), "192.0.2.1/32");
     let tunnel = annotation("IPv4VXLANTunnelAddr");
     assert!(tunnel.starts_with("10.65.0."), "{tunnel}");
+    // Kubernetes knows whether pods here have a network.
+    let network = || {
+        let path = "jsonpath={range .status.conditions[?(@.type==\"NetworkUnavailable\")]}{.status} {.reason}{end}";
+        kubectl(&["get", "node", NODE, "-o", path], "")
+    };
+    await_that("the network is there", || network() == "False CalicoIsUp");
     // A kubelet that registers anew does not know of that.
     kubectl(&["delete", "node", NODE], "");
     kubectl(&["apply", "-f", "-"], &this.to_string());
@@ -130,5 +139,10 @@ fn a_cluster_is_used_where_its_kubeconfig_is_given() {
     // The controllers follow the cluster.
     let pools = || kubectl(&["get", "ippools", "-o", "name"], "");
     assert!(pools().contains("default-ipv4-ippool"), "{}", pools());
+    let run = places.path().display().to_string();
+    let said = up.tortie(&["node", "shutdown", "--node", NODE, "--run-folder", &run]);
+    assert!(said.contains("no BIRD runs here"), "{said}");
+    assert_eq!(network(), "True CalicoIsDown");
+    assert!(places.path().join("shutdownTS").exists());
     assert_enforced_until_the_end(up);
 }

@@ -45,6 +45,8 @@ pub(crate) struct Place {
 enum Parts {
     ApiServer,
     Everything,
+    /// The same on a machine without the program `bird`.
+    WithoutBird,
 }
 
 impl Up {
@@ -66,6 +68,11 @@ impl Up {
         let mut place = Place::new(Some(node.clone()), "127.0.0.1:0", Parts::Everything);
         place.variables = variables;
         place.start()
+    }
+
+    /// All of it, on a node without the program `bird`.
+    pub(crate) fn without_bird(node: &Namespace) -> Self {
+        Place::new(Some(node.clone()), "127.0.0.1:0", Parts::WithoutBird).start()
     }
 
     /// Ends it in a way that cannot be caught.
@@ -295,10 +302,15 @@ impl Place {
                 command.env_clear();
                 command
             }
-            Parts::Everything => {
+            Parts::Everything | Parts::WithoutBird => {
                 // The agent tells others the size of packets in a file of the system; it gets a system of its own.
                 let mut command = Command::new("unshare");
-                let script = "mount -t tmpfs none /var/lib && exec \"$0\" \"$@\"";
+                let script = match self.parts {
+                    Parts::WithoutBird => {
+                        "mount -t tmpfs none /var/lib && mount --bind /dev/null /usr/sbin/bird && exec \"$0\" \"$@\""
+                    }
+                    _ => "mount -t tmpfs none /var/lib && exec \"$0\" \"$@\"",
+                };
                 command
                     .env_clear()
                     .args(["--mount", "sh", "-c", script, TORTIE])

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use tortie_engine::Message;
 use tortie_engine::message::{Encapsulation, PoolType, RouteTypes, Vtep};
 use tortie_kernel::namespace;
-use tortie_kernel::route::{Kind, Protocol, Route, Socket};
+use tortie_kernel::route::{Kind, LAST_METRIC, Protocol, Route, Socket};
 
 use super::{REMOTE, end, everything, options, to, told};
 use crate::cluster::ClusterNetwork;
@@ -184,5 +184,90 @@ fn a_node_that_moves_takes_its_tunnel_along() {
             .iter()
             .filter(|route| route.device == Some(after.index));
         assert!(through.count() >= 1);
+    });
+}
+
+/// Whoever restarts in between, too.
+#[test]
+fn routes_that_bird_is_to_make_stay_until_it_has() {
+    on_a_node(|network, socket| {
+        let two = [
+            told("10.66.2.0/26", REMOTE, PoolType::NoEncap),
+            told("fd00:6::/122", REMOTE, PoolType::NoEncap),
+        ];
+        for route in two {
+            network.on_message(&Message::RouteUpdate(route));
+        }
+        apply(network);
+        let mine = |socket: &mut Socket| -> Vec<(String, u32)> {
+            let mut routes = socket.routes(254).unwrap();
+            routes.retain(|route| route.gateway.is_some() && route.protocol == Protocol::CALICO);
+            let routes = routes.iter();
+            routes
+                .map(|route| (route.destination.to_string(), route.metric))
+                .collect()
+        };
+        let pair = |v4: u32, v6: u32| {
+            vec![
+                ("10.66.2.0/26".to_owned(), v4),
+                ("fd00:6::/122".to_owned(), v6),
+            ]
+        };
+        assert_eq!(mine(socket), pair(0, 1024));
+
+        let ours = Encapsulation {
+            ipip_enabled: false,
+            ..everything()
+        };
+        network.on_message(&Message::Encapsulation(Encapsulation {
+            no_encap_enabled: false,
+            ..ours
+        }));
+        // One that is new now is BIRD's alone.
+        let new = told("10.66.9.0/26", REMOTE, PoolType::NoEncap);
+        network.on_message(&Message::RouteUpdate(new));
+        apply(network);
+        assert_eq!(mine(socket), pair(LAST_METRIC, LAST_METRIC));
+        assert!(network.is_handing_over());
+        network.distrust_kernel();
+        apply(network);
+        assert_eq!(mine(socket), pair(LAST_METRIC, LAST_METRIC));
+
+        // BIRD adds its own without replacing any.
+        let parent = socket.link("eth0").unwrap().unwrap().index;
+        for (destination, gateway) in [
+            ("10.66.2.0/26", "192.0.2.2"),
+            ("fd00:6::/122", "2001:db8::2"),
+        ] {
+            let route = Route {
+                device: Some(parent),
+                gateway: Some(gateway.parse().unwrap()),
+                protocol: Protocol::BIRD,
+                metric: 1024,
+                ..to(destination)
+            };
+            socket.execute(|batch| batch.add_route(&route)).unwrap();
+        }
+        // It may be giving them up just now.
+        apply(network);
+        assert_eq!(mine(socket), pair(LAST_METRIC, LAST_METRIC));
+
+        // What the datastore no longer knows goes, whoever is to make it.
+        network.on_message(&Message::RouteRemove("10.66.2.0/26".parse().unwrap()));
+        apply(network);
+        assert_eq!(mine(socket), pair(0, LAST_METRIC)[1..]);
+
+        // It comes back, in place of BIRD's where only one can be there.
+        network.on_message(&Message::Encapsulation(ours));
+        let back = told("10.66.2.0/26", REMOTE, PoolType::NoEncap);
+        network.on_message(&Message::RouteUpdate(back));
+        apply(network);
+        let mut all = mine(socket);
+        all.retain(|(destination, _)| destination != "10.66.9.0/26");
+        assert_eq!(all, pair(0, 1024));
+        assert!(!network.is_handing_over());
+        let mut left = socket.routes(254).unwrap();
+        left.retain(|route| route.protocol == Protocol::BIRD);
+        assert_eq!(left.len(), 1, "{left:?}");
     });
 }

@@ -291,6 +291,17 @@ fn routes_come_and_go_with_the_need_for_them() {
         "route",
         &["10.0.0.0/16 in NoEncap", host],
     );
+    let handing_over = Config {
+        hands_routes_over: true,
+        ..without_ipip
+    };
+    check_with(
+        &handing_over,
+        &[ipip()],
+        "route",
+        &["10.0.0.0/16 in Ipip", host],
+    );
+    check_with(&handing_over, &[ipip(), vec![]], "route", &[]);
     let bpf = Config {
         bpf_enabled: true,
         ..Config::for_node(LOCAL)

@@ -1,15 +1,12 @@
-//! Resources that nobody acts on.
+//! Resources that ask for BGP, which a node alone does without.
 
 use crate::bgp_configuration::BgpConfigurationSpec;
-use crate::{BgpConfiguration, Kind, Resource};
+use crate::{BgpConfiguration, Resource};
 
-/// The kinds that nobody acts on, or not in full.
-pub const KINDS: [Kind; 3] = [Kind::BgpConfiguration, Kind::BgpFilter, Kind::BgpPeer];
-
-/// What does not happen although a resource asks for it, if it is one of these.
-pub fn without_effect(resource: &Resource) -> Option<&'static str> {
-    let is_asked = match resource {
-        Resource::BgpPeer(_) | Resource::BgpFilter(_) => true,
+/// Whether a resource asks for BGP. A `BGPConfiguration` with defaults alone does not: Calico's start makes one of these.
+pub fn asks_for_bgp(resource: &Resource) -> bool {
+    match resource {
+        Resource::BgpPeer(_) => true,
         Resource::BgpConfiguration(configuration) => {
             let name = &configuration.metadata.name;
             let mut default: Resource =
@@ -20,8 +17,7 @@ pub fn without_effect(resource: &Resource) -> Option<&'static str> {
             given.to_value()["spec"] != default.to_value()["spec"]
         }
         _ => false,
-    };
-    is_asked.then_some("it is stored, and has no effect: nothing here speaks BGP yet")
+    }
 }
 
 #[cfg(test)]
@@ -38,12 +34,11 @@ mod tests {
             "spec": spec,
         });
         let resource = Resource::decode_strict(&value).expect("a resource");
-        assert_eq!(without_effect(&resource).is_some(), expected, "{value}");
-        assert!(!expected || KINDS.contains(&resource.kind()));
+        assert_eq!(asks_for_bgp(&resource), expected, "{value}");
     }
 
     #[test]
-    fn what_asks_for_bgp_is_named_and_defaults_are_not() {
+    fn peers_ask_for_bgp_and_defaults_do_not() {
         check("BGPConfiguration", &json!({}), false);
         check("BGPConfiguration", &json!({"asNumber": 64513}), true);
         check(
@@ -56,7 +51,7 @@ mod tests {
             &json!({"peerIP": "10.0.0.1", "asNumber": 64512}),
             true,
         );
-        check("BGPFilter", &json!({}), true);
+        check("BGPFilter", &json!({}), false);
         check("IPPool", &json!({"cidr": "10.0.0.0/16"}), false);
     }
 }
