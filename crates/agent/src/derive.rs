@@ -1,7 +1,7 @@
 //! What the configuration means for the engine and for iptables.
 
 use tortie_dataplane::iptables;
-use tortie_engine::Overlaps;
+use tortie_engine::{Overlaps, RoutesSent};
 use tortie_rules::{Dataplane, IpVersion};
 
 use tortie_config::{ChainInsertMode, Config, IptablesBackend};
@@ -13,7 +13,7 @@ pub fn engine_config(config: &Config, node: &str, dataplane: Dataplane) -> torti
             Dataplane::Nftables => Overlaps::AddressesSent,
             Dataplane::Iptables => Overlaps::Sent,
         },
-        hands_routes_over: true,
+        routes_sent: RoutesSent::WithAnyPool,
         ..tortie_engine::Config::new(node, config)
     }
 }

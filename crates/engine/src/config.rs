@@ -28,9 +28,9 @@ pub struct Config {
     pub wireguard_enabled: bool,
     /// Which routes between nodes are the data plane's own, rather than learnt by BGP. Those of pools with VXLAN always are.
     pub cluster_routes: ProgramClusterRoutes,
-    /// Whether the data plane is told of routes also where none are its own: it keeps those that it has until BGP has them.
+    /// When the data plane is told of routes at all.
     #[serde(default)]
-    pub hands_routes_over: bool,
+    pub routes_sent: RoutesSent,
     /// Where routes to workloads come from.
     pub route_source: RouteSource,
 }
@@ -48,6 +48,17 @@ pub enum Overlaps {
     /// Networks are left out and single addresses sent, for a data plane that keeps these in sets of their own: an address
     /// that moved from one set to the other could be missed by a packet that is just between the two.
     AddressesSent,
+}
+
+/// When the data plane is told of routes at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RoutesSent {
+    /// If there are some that it programs.
+    #[default]
+    IfOwn,
+    /// If there is a pool: it keeps those that it has programmed until BGP has them.
+    WithAnyPool,
 }
 
 /// Which endpoints count as local.
@@ -76,7 +87,7 @@ impl Config {
             bpf_enabled: false,
             wireguard_enabled: false,
             cluster_routes: parameters.routes.program_cluster_routes,
-            hands_routes_over: false,
+            routes_sent: RoutesSent::IfOwn,
             route_source: parameters.routes.source,
         }
     }

@@ -24,7 +24,7 @@ mod sets;
 mod slab;
 pub mod verdict;
 
-pub use config::{Config, Overlaps, Scope};
+pub use config::{Config, Overlaps, RoutesSent, Scope};
 pub use engine::Engine;
 pub use input::Update;
 pub use message::Message;

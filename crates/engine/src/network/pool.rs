@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use ipnet::IpNet;
 use tortie_api::ip_pool::IpPoolAllowedUse;
 
-use crate::config::Config;
+use crate::config::{Config, RoutesSent};
 use crate::input::{EncapMode, IpPool};
 use crate::message::{Encapsulation, IpamPool, PoolType};
 
@@ -93,7 +93,7 @@ impl TunnelUse {
 
     /// Whether the data plane needs routes at all: not where BGP alone programs them, unless it hands them over.
     pub(super) fn needs_routes(&self) -> bool {
-        if self.config.hands_routes_over && !self.pools.is_empty() {
+        if self.config.routes_sent == RoutesSent::WithAnyPool && !self.pools.is_empty() {
             return true;
         }
         let Encapsulation {

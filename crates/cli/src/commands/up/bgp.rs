@@ -102,7 +102,10 @@ impl Bgp {
             if !is_said {
                 is_said = true;
                 let problem = format!("{by} asks for BGP, and {MISSING_BIRD}");
-                tracing::error!("{problem}; everything else runs without it");
+                tracing::error!(
+                    problem,
+                    "There is no BGP, and everything else runs without it"
+                );
                 self.report(problem);
             }
             sleep(LOOK).await;

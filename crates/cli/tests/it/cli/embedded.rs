@@ -328,17 +328,6 @@ fn tiers_are_shown_in_the_order_in_which_they_are_asked() {
     assert_eq!(first, ["z", "m", "a"], "{shown}");
 }
 
-/// What is said after the place that is written to.
-#[track_caller]
-fn without_place(said: &str) -> &str {
-    let (place, rest) = said.split_once('\n').unwrap();
-    assert!(
-        place.starts_with("Writing to the embedded datastore"),
-        "{said}"
-    );
-    rest
-}
-
 /// The shell asks the program itself: bash, as somebody who presses Tab at the end of these words.
 #[test]
 fn a_shell_completes_kinds_and_names() {

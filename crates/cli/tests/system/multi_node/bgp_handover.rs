@@ -25,11 +25,12 @@ const BGP: &str = "BGPConfiguration";
 #[track_caller]
 fn await_routes(cluster: &Cluster, to: &Pod, proto: &str, not: &str) {
     let has = |routes: &[String], proto: &str| {
-        let word = format!("proto {proto} ");
-        routes
-            .iter()
-            .filter(|route| (route.to_string() + " ").contains(&word))
-            .count()
+        let proto = ["proto", proto];
+        let is_of = |route: &&String| {
+            let words: Vec<&str> = route.split_whitespace().collect();
+            words.windows(2).any(|pair| pair == proto)
+        };
+        routes.iter().filter(is_of).count()
     };
     cluster.eventually(&format!("routes of {proto} and not of {not}"), || {
         let routes = cluster.routes_to_block_of(0, to);

@@ -1,6 +1,7 @@
 //! One rule of routes in each test: pools, blocks, subnets, and whether there are routes at all.
 
 use super::*;
+use crate::RoutesSent;
 use tortie_api::ip_pool::IpPoolAllowedUse;
 use tortie_config::{ProgramClusterRoutes, RouteSource};
 
@@ -292,7 +293,7 @@ fn routes_come_and_go_with_the_need_for_them() {
         &["10.0.0.0/16 in NoEncap", host],
     );
     let handing_over = Config {
-        hands_routes_over: true,
+        routes_sent: RoutesSent::WithAnyPool,
         ..without_ipip
     };
     check_with(
