@@ -1,0 +1,4 @@
+//! Tests of values and templates.
+
+mod chart;
+mod values;
