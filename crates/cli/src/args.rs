@@ -12,9 +12,11 @@ mod demo;
 mod describe;
 mod diags;
 mod diff;
+mod duration;
 mod edit;
 mod get;
 mod global;
+mod install;
 mod ipam;
 mod isolation;
 mod kubeconfig;
@@ -56,6 +58,7 @@ pub(crate) use diff::{Diff, TROUBLE};
 pub(crate) use edit::Edit;
 pub(crate) use get::Get;
 pub(crate) use global::{Global, LogFormat};
+pub(crate) use install::{Install, InstallOutput};
 pub(crate) use ipam::{
     Ipam, IpamCheck, IpamCommand, IpamConfigure, IpamRelease, IpamShow, IpamSplit, IpamWhy,
 };
@@ -165,6 +168,8 @@ pub(crate) enum Command {
     Datastore(Datastore),
     /// Tell other nodes, and the routers around them, where pods and services are.
     Bgp(Bgp),
+    /// Install everything in a cluster, or change what is installed.
+    Install(Install),
     /// Look after this node.
     Node(Node),
     /// Look after the cluster.

@@ -17,6 +17,7 @@ mod diff;
 mod down;
 mod edit;
 mod get;
+mod install;
 mod ipam;
 mod isolation;
 mod kinds;
@@ -131,6 +132,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Ipam(args) => ipam::run(args, &global).await,
         Command::Datastore(args) => datastore::run(args, &global).await,
         Command::Bgp(args) => bgp::run(&args, &global).await,
+        Command::Install(args) => install::run(&args, &global).await,
         Command::Node(args) => node::run(args, &global).await,
         Command::Cluster(args) => match args.command {
             ClusterCommand::Diags(args) => diags::cluster::run(&args, &global).await,

@@ -187,7 +187,7 @@ pub struct Metrics {
 }
 
 /// What holds for what nobody sets.
-const DEFAULTS: &str = include_str!("../../../deploy/helm/tortie/values.yaml");
+pub const DEFAULTS: &str = include_str!("../../../deploy/helm/tortie/values.yaml");
 
 /// Why values cannot be used.
 #[derive(Debug, thiserror::Error)]

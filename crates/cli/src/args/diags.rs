@@ -1,9 +1,11 @@
 //! Arguments of `node diags` and `cluster`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
+
+use super::duration::duration;
 
 const NODE_HELP: &str = "\
 Gathers what a supporter needs into diags-<time>.tar.gz, and prints its path: versions, parameters, status, problems and drift;
@@ -53,8 +55,8 @@ pub(crate) enum ClusterCommand {
 #[command(after_help = CLUSTER_HELP)]
 pub(crate) struct ClusterDiags {
     /// Only log lines that are younger, such as 30s, 90m or 2h.
-    #[arg(long, value_name = "TIME")]
-    pub(crate) since: Option<Since>,
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) since: Option<Duration>,
     /// Of how many pods of a kind logs are gathered.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) max_logs: usize,
@@ -70,46 +72,4 @@ pub(crate) struct ClusterDiags {
     /// Folder for the archive.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub(crate) output_folder: PathBuf,
-}
-
-/// A time in seconds, as `30s`, `90m` or `2h`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Since(pub(crate) i64);
-
-impl FromStr for Since {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let units = [('s', 1), ('m', 60), ('h', 3600)];
-        let parsed = units.iter().find_map(|(unit, seconds)| {
-            let number = text.strip_suffix(*unit)?;
-            let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
-            let number: i64 = number.parse().ok().filter(|_| is_number)?;
-            number.checked_mul(*seconds)
-        });
-        let seconds = parsed.ok_or("expected a number with s, m or h, such as 30s, 90m or 2h")?;
-        Ok(Self(seconds))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_a_unit() {
-        for (text, expected) in [
-            ("30s", Some(30)),
-            ("90m", Some(5400)),
-            ("2h", Some(7200)),
-            ("2", None),
-            ("-1s", None),
-            ("+1s", None),
-            ("h", None),
-            ("9223372036854775807h", None),
-        ] {
-            let parsed: Option<Since> = text.parse().ok();
-            assert_eq!(parsed.map(|since| since.0), expected, "{text}");
-        }
-    }
 }

@@ -7,6 +7,7 @@ mod controllers;
 mod datastore;
 mod demo;
 mod diags;
+mod install;
 mod ipam;
 mod killed;
 mod multi_node;

@@ -133,7 +133,7 @@ impl Log {
         let parameters = LogParams {
             container: Some(self.container.clone()),
             timestamps: true,
-            since_seconds: args.since.map(|since| since.0),
+            since_seconds: args.since.map(|since| since.as_secs().cast_signed()),
             ..LogParams::default()
         };
         Ok(pods.logs(&self.pod, &parameters).await?)

@@ -5,9 +5,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use ipnet::IpNet;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
 use tortie_agent::startup::autodetect::Interface;
 use tortie_agent::startup::tunnel::{self, Outcome};
 use tortie_agent::startup::{KubernetesFacts, Registrar, Settings, follow, register};
@@ -92,22 +89,8 @@ pub(crate) async fn keep(client: Client, node: String, registrar: impl Registrar
 
 /// What a node's start needs to know of the cluster that the datastore is in, if it is in one.
 pub(crate) async fn facts(cluster: Option<&kube::Client>) -> Option<KubernetesFacts> {
-    let pod_networks = pod_networks(cluster?.clone()).await;
+    let pod_networks = tortie_install::cluster::pod_networks(cluster?).await;
     Some(KubernetesFacts { pod_networks })
-}
-
-/// The networks that kubeadm was told to use for pods; none if it is not there or may not be asked.
-async fn pod_networks(cluster: kube::Client) -> Vec<IpNet> {
-    let maps: Api<ConfigMap> = Api::namespaced(cluster, "kube-system");
-    let Ok(Some(map)) = maps.get_opt("kubeadm-config").await else {
-        return Vec::new();
-    };
-    let data = map.data.unwrap_or_default();
-    let text = data.get("ClusterConfiguration").map_or("", String::as_str);
-    let networking = tortie_api::yaml::parse_one(text).unwrap_or_default();
-    let subnets = networking["networking"]["podSubnet"].as_str().unwrap_or("");
-    let nets = subnets.split(',').map(str::trim);
-    nets.filter_map(|net| net.parse().ok()).collect()
 }
 
 async fn give_addresses(client: &Client, node: &str) -> Result<()> {
