@@ -110,7 +110,7 @@ async fn tell(client: &Client, sockets: &Sockets, all: &mut BTreeMap<String, Ask
         let key = Key::global(Kind::CalicoNodeStatus, name.as_str());
         let written = client
             .modify_status(&key, |object: &mut CalicoNodeStatus| {
-                object.status = status.clone()
+                object.status = status.clone();
             })
             .await;
         match written {

@@ -10,29 +10,18 @@ use kube::api::Api;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tortie_api::Problems;
-use tortie_bgp::inputs::{SecretRef, SecretText};
+use tortie_bgp::inputs::{KINDS, SecretRef, SecretText};
 use tortie_bgp::{Identity, Inputs, Update};
 use tortie_client::connect::Connection;
 use tortie_config::from_environment;
 use tortie_input::{self as input, Document};
-use tortie_store::{Kind, Query};
+use tortie_store::Query;
 use tortie_variables as variables;
 
 use crate::args::{BgpSubject, Global};
 use crate::commands::report::{causes, problem_lines_of};
 use crate::commands::{agent, kubernetes};
 use crate::config;
-
-/// The kinds that a plan is made of.
-const KINDS: [Kind; 7] = [
-    Kind::BgpConfiguration,
-    Kind::BgpFilter,
-    Kind::BgpPeer,
-    Kind::BlockAffinity,
-    Kind::FelixConfiguration,
-    Kind::IpPool,
-    Kind::Node,
-];
 
 /// The file with the namespace of the pod that a process is in.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
