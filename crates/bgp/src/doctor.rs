@@ -56,8 +56,9 @@ impl Finding {
         }
     }
 
+    /// Which these nodes have.
     #[must_use]
-    pub(crate) fn on(mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn on(mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.nodes.extend(nodes.into_iter().map(Into::into));
         self
     }

@@ -167,7 +167,8 @@ impl Plan {
 }
 
 impl Origin {
-    pub(crate) fn new(
+    /// The field of the object of this kind and name.
+    pub fn new(
         kind: &'static str,
         name: impl Into<Arc<str>>,
         field: impl Into<Cow<'static, str>>,

@@ -25,7 +25,8 @@ pub struct Reason {
 }
 
 impl Reason {
-    pub(crate) fn new(text: impl Into<String>) -> Self {
+    /// Only in words so far.
+    pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             origin: None,
@@ -34,17 +35,23 @@ impl Reason {
         }
     }
 
-    pub(crate) fn of(mut self, origin: Origin) -> Self {
+    /// Which comes from this field.
+    #[must_use]
+    pub fn of(mut self, origin: Origin) -> Self {
         self.origin = Some(origin);
         self
     }
 
-    pub(crate) fn value(mut self, value: impl fmt::Display) -> Self {
+    /// Which says so.
+    #[must_use]
+    pub fn value(mut self, value: impl fmt::Display) -> Self {
         self.value = Some(value.to_string());
         self
     }
 
-    pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Self {
+    /// Which this would change.
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self
     }
