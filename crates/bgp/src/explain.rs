@@ -81,9 +81,17 @@ pub fn explain(cluster: &mut Cluster, question: &Question) -> Result<Answer, Str
     }
     if let Some(asked) = asked.filter(|asked| holders.iter().all(|holder| **holder != **asked)) {
         answers.push(of_learner(cluster, asked, network, &holders, question)?);
+        notes.extend(target::unknown_interfaces(&cluster.plan(asked), network));
     }
     notes.extend(target::notes(cluster, network, &holders));
-    Ok(Answer::new(network, question, answers, notes))
+    let nobody = holding::nobody(cluster, network);
+    Ok(Answer::new(
+        network,
+        question,
+        answers,
+        nobody.first(),
+        notes,
+    ))
 }
 
 /// What a node that has the prefix tells its peers.

@@ -134,7 +134,7 @@ fn router(one: &Examined, peer: &Peer, findings: &mut Vec<Finding>) {
     let origin = |field: &'static str| Origin::new("BGPPeer", Arc::clone(name), field);
     if peer.ttl_security == Some(1) {
         let reason = Reason::new(format!(
-            "{address} is not in the network {network} of {node}, so that its packets pass a router and are dropped"
+            "{address} is not in the network {network} of the node, so that its packets pass a router and are dropped"
         ))
         .of(origin("spec.ttlSecurity"))
         .value(1)
@@ -143,7 +143,7 @@ fn router(one: &Examined, peer: &Peer, findings: &mut Vec<Finding>) {
     }
     if of_family.reachable.iter().all(|via| via.address != address) {
         let reason = Reason::new(format!(
-            "{address} is not in the network {network} of {node}, and nothing says by which gateway it is reached: what it tells has no \
+            "{address} is not in the network {network} of the node, and nothing says by which gateway it is reached: what it tells has no \
              next hop unless a route of the machine has it"
         ))
         .of(origin("spec.reachableBy"))

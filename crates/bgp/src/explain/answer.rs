@@ -238,6 +238,7 @@ impl Answer {
         prefix: IpNet,
         question: &Question,
         of_nodes: Vec<NodeAnswer>,
+        nobody: Option<&Reason>,
         notes: Vec<String>,
     ) -> Self {
         let asked: Vec<&NodeAnswer> = match &question.node {
@@ -246,9 +247,11 @@ impl Answer {
         };
         let is_well = !asked.is_empty() && asked.iter().all(|one| one.is_well());
         let foremost = asked.iter().find(|one| !one.is_well()).or(asked.first());
-        let verdict = match foremost {
-            Some(node) => format!("{prefix} {}", node.verdict()),
-            None => format!("{prefix} is advertised by nobody"),
+        let verdict = if let Some(node) = foremost {
+            format!("{prefix} {}", node.verdict())
+        } else {
+            let why = nobody.map_or("there are no nodes", |reason| &reason.text);
+            format!("{prefix} is advertised by nobody: {why}")
         };
         Self {
             prefix,

@@ -9,6 +9,7 @@ use tortie_api::net;
 
 use super::Question;
 use crate::inputs;
+use crate::plan::Condition;
 use crate::{Cluster, Family, Plan};
 
 /// Which destinations.
@@ -68,6 +69,21 @@ fn known(cluster: &Cluster, plan: &Plan, family: Family) -> Vec<IpNet> {
         .filter(|network| Family::of_network(*network) == family)
         .chain(own)
         .collect()
+}
+
+/// Rules for what is learnt that ask for an interface, which objects do not tell.
+pub(super) fn unknown_interfaces(plan: &Plan, network: IpNet) -> Option<String> {
+    let family = Family::of_network(network);
+    let peers = plan.family(family).peers.iter();
+    let filters = peers.flat_map(|peer| &peer.filters);
+    let filters = filters.filter_map(|index| plan.filters.get(*index));
+    let mut rules = filters.flat_map(|filter| &filter.rules.get(family).import);
+    let asks = |condition: &Condition| matches!(condition, Condition::Interface(_));
+    let rule = rules.find(|rule| rule.conditions.iter().any(asks))?;
+    Some(format!(
+        "{} asks for an interface, which the objects do not tell: it is taken not to hold",
+        rule.origin
+    ))
 }
 
 /// What the objects say about the prefix besides.

@@ -265,6 +265,15 @@ fn rules_of_filters() {
         "BGPFilter(none): spec.importV4[0]",
     );
 
+    let by_interface = json!({"importV4": [{"action": "Reject", "interface": "eth9"}]});
+    let world = with(&[
+        router(json!({"filters": ["none"]})),
+        filter("none", by_interface),
+    ]);
+    let answer = ask(&world, BLOCK, Some("node2"), None);
+    let expected = "BGPFilter(none): spec.importV4[0] asks for an interface";
+    assert!(answer.notes[0].starts_with(expected), "{answer:#?}");
+
     let added = filter(
         "mark",
         json!({"exportV4": [{
