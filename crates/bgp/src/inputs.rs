@@ -35,7 +35,18 @@ pub use update::{SecretRef, SecretText, Update, WorkloadPeer};
 const DEFAULT: &str = "default";
 
 /// What the name of a resource for one node begins with.
-const NODE_PREFIX: &str = "node.";
+pub(crate) const NODE_PREFIX: &str = "node.";
+
+/// The kinds that a plan is made of, besides those of Kubernetes.
+pub const KINDS: [Kind; 7] = [
+    Kind::BgpConfiguration,
+    Kind::BgpFilter,
+    Kind::BgpPeer,
+    Kind::BlockAffinity,
+    Kind::FelixConfiguration,
+    Kind::IpPool,
+    Kind::Node,
+];
 
 /// What a node is told from outside the datastore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

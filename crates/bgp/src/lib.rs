@@ -11,15 +11,21 @@
 //! - No text of an object reaches the configuration but through the types of [`text`].
 
 pub mod bird;
+mod cluster;
+pub mod doctor;
+pub mod explain;
 mod family;
 pub mod inputs;
 pub mod plan;
 mod problem;
+mod reason;
 pub mod render;
 pub mod speaker;
 pub mod text;
 
+pub use cluster::Cluster;
 pub use family::{Family, PerFamily};
 pub use inputs::{Identity, Inputs, Update};
 pub use plan::Plan;
 pub use problem::Problem;
+pub use reason::Reason;

@@ -17,6 +17,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use serde::Serialize;
 
 pub use community::{Community, CommunityRule};
 pub use filter::{
@@ -25,6 +26,7 @@ pub use filter::{
 pub use peer::{NextHop, Peer, PeerKind};
 pub use routes::{Blackhole, Block, Pool, Programmer, Via};
 pub(crate) use service::routes as service_routes;
+pub(crate) use settings::DEFAULT_AS;
 pub use settings::{LogLevel, Programs};
 
 pub use crate::inputs::{Encapsulation, Tunnelled};
@@ -101,7 +103,7 @@ pub struct FamilyPlan {
 }
 
 /// The field of an object that an entry comes from.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Origin {
     /// The kind of the object, such as `IPPool`.
     pub kind: &'static str,
@@ -165,7 +167,8 @@ impl Plan {
 }
 
 impl Origin {
-    pub(crate) fn new(
+    /// The field of the object of this kind and name.
+    pub fn new(
         kind: &'static str,
         name: impl Into<Arc<str>>,
         field: impl Into<Cow<'static, str>>,

@@ -44,8 +44,8 @@ use crate::completion::{kinds, names};
 pub(crate) use agent::{Agent, DEFAULT_RECORDING};
 pub(crate) use apiserver::{ApiServer, Webhooks};
 pub(crate) use bgp::{
-    BGP_RUN_FOLDER, BIRD1_FOLDER, BIRD2_FOLDER, Bgp, BgpCommand, BgpRender, BgpRun, BgpStatus,
-    BgpStatusOutput, BgpSubject, BirdSyntax, NodeStatusArgs,
+    BGP_RUN_FOLDER, BIRD1_FOLDER, BIRD2_FOLDER, Bgp, BgpCommand, BgpDoctor, BgpRender, BgpRun,
+    BgpStatus, BgpStatusOutput, BgpSubject, BgpWhy, BirdSyntax, NodeStatusArgs,
 };
 pub(crate) use cni::{Cni, CniCommand, CniInstall};
 pub(crate) use confirm::{Apply, Confirm};

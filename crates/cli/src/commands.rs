@@ -52,7 +52,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::args::{Cli, ClusterCommand, CniCommand, Command};
 use crate::config::{connect_to_write, open, open_to_write};
 
-/// Runs a command to its exit code: 0 done, 1 failed; `selector`, `why`, `diff` and `node` also 2.
+/// Runs a command to its exit code: 0 done, 1 failed; `selector`, `why`, `bgp why`, `diff` and `node` also 2.
 pub(crate) fn run(mut cli: Cli) -> ExitCode {
     if let Some(code) = cni::by_command(&cli) {
         return code;

@@ -66,7 +66,7 @@ impl Inputs {
         peer.reverse = local.is_some() && peer.is_reversed() && peer.is_remote(facts);
     }
 
-    pub(super) fn place_all_peers(&mut self) {
+    pub(crate) fn place_all_peers(&mut self) {
         let mut peers = std::mem::take(&mut self.peers);
         for (name, peer) in &mut peers {
             self.place_peer(peer);

@@ -11,7 +11,7 @@ use crate::text::InterfacePattern;
 use crate::{Family, Inputs};
 
 /// The AS number of nodes that nobody gave one.
-const DEFAULT_AS: u32 = 64512;
+pub(crate) const DEFAULT_AS: u32 = 64512;
 
 /// The metric of routes to workloads, unless somebody says another.
 const DEFAULT_PRIORITY: u32 = 1024;

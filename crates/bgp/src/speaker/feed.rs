@@ -14,19 +14,8 @@ use tortie_sync::{Changed, Followers, Name, Pace, State, Status, Topic, kubernet
 use super::Options;
 use super::secrets::Secrets;
 use super::workloads::Workloads;
-use crate::inputs::SecretRef;
+use crate::inputs::{KINDS, SecretRef};
 use crate::{Inputs, Problem, Update};
-
-/// The kinds that a plan is made of.
-const KINDS: [Kind; 7] = [
-    Kind::BgpConfiguration,
-    Kind::BgpFilter,
-    Kind::BgpPeer,
-    Kind::BlockAffinity,
-    Kind::FelixConfiguration,
-    Kind::IpPool,
-    Kind::Node,
-];
 
 /// An object that can be read.
 enum Input {

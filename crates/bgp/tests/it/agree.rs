@@ -3,6 +3,7 @@
 //! Both texts are read into one model, and their filters are run on the same routes. For BIRD 1.6 the texts are confd's own.
 
 mod config;
+mod explained;
 mod lexer;
 mod probes;
 mod run;

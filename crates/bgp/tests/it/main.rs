@@ -4,6 +4,8 @@
 
 mod agree;
 mod concern;
+mod doctor;
+mod explain;
 mod problems;
 #[path = "../system/random.rs"]
 mod random;

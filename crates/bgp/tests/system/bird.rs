@@ -3,5 +3,5 @@
 mod answers;
 mod daemon;
 mod reload;
-mod site;
+pub(crate) mod site;
 mod victim;

@@ -4,4 +4,5 @@
 
 mod accepted;
 mod bird;
+mod explained;
 mod random;

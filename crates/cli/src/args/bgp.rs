@@ -1,10 +1,14 @@
 //! Arguments of `bgp`, and of what `node` says of BGP.
 
+mod answers;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use tortie_files::places;
 use tortie_variables as variables;
+
+pub(crate) use answers::{BgpDoctor, BgpWhy};
 
 const RUN_HELP: &str = "\
 Follows nodes, BGPPeers, BGPConfigurations, BGPFilters, pools, blocks and services, and keeps BIRD's configuration what follows from
@@ -18,6 +22,8 @@ Examples:
   tortie bgp --withdraw                          when this ends, the node leaves: peers are told at once
   tortie bgp --no-bird --syntax bird1            write confd's six files for Calico's own BIRD, and reload it
   tortie bgp status
+  tortie bgp why 10.65.1.0/26                    is it advertised, learnt, programmed: and if not, why
+  tortie bgp doctor                              what is wrong with sessions
   tortie bgp render --node node-1 -f cluster/    what BIRD would be told";
 
 const RENDER_HELP: &str = "\
@@ -68,6 +74,10 @@ pub(crate) enum BgpCommand {
     Render(BgpRender),
     /// Say whether all sessions are established, and what was left out.
     Status(BgpStatus),
+    /// Say whether a prefix is advertised, learnt and programmed, and if not, why.
+    Why(BgpWhy),
+    /// Say what is wrong with sessions, and what would be right.
+    Doctor(BgpDoctor),
 }
 
 /// How BIRD is kept up to date.
@@ -159,7 +169,7 @@ pub(crate) struct BgpStatus {
     pub(crate) output: BgpStatusOutput,
 }
 
-/// Output forms of `bgp status`.
+/// Output forms of what `bgp` answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BgpStatusOutput {
     /// For people.

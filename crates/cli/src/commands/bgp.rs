@@ -1,9 +1,11 @@
 //! `tortie bgp`: keeps BIRD doing what the datastore says, and says what that is.
 
+mod doctor;
 pub(super) mod load;
 mod render;
 mod run;
 mod status;
+mod why;
 
 use std::process::ExitCode;
 
@@ -23,5 +25,7 @@ pub(super) async fn run(args: &Bgp, global: &Global) -> Result<ExitCode> {
         }
         Some(BgpCommand::Render(args)) => render::run(args, global).await,
         Some(BgpCommand::Status(args)) => status::run(args).await,
+        Some(BgpCommand::Why(args)) => why::run(args, global).await,
+        Some(BgpCommand::Doctor(args)) => doctor::run(args, global).await,
     }
 }

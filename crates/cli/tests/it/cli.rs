@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod answers;
+mod bgp_answers;
 mod bgp_render;
 mod calicoctl;
 mod changes;

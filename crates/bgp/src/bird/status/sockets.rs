@@ -4,9 +4,10 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use super::peer::{Peer, peers};
+use crate::Family;
 use crate::bird::answer::{Protocol, Route, Status};
 use crate::bird::command::Routes;
-use crate::bird::error::Result;
+use crate::bird::error::{Error, Result};
 use crate::bird::socket::Socket;
 
 /// The sockets of this node's BIRD.
@@ -44,6 +45,19 @@ impl Sockets {
             main: Socket::new(folder.join("bird.ctl")),
             ipv6: Socket::new(folder.join("bird6.ctl")),
         }
+    }
+
+    /// That of the BIRD which has this IP version's routes.
+    pub async fn of_family(&self, family: Family) -> Result<&Socket> {
+        if family == Family::V4 {
+            return Ok(&self.main);
+        }
+        let is_other = match self.main.connect().await {
+            Ok(connection) => is_of_one_family(connection.version()),
+            Err(Error::Unreachable { .. }) => true,
+            Err(error) => return Err(error),
+        };
+        Ok(if is_other { &self.ipv6 } else { &self.main })
     }
 
     /// Asks for status and peers, and for routes if told so. A BIRD that does not run is [`Error::Unreachable`].

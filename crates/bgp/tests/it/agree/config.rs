@@ -17,7 +17,7 @@ pub(crate) struct Config {
     pub(crate) sessions: BTreeMap<String, Session>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Session {
     /// By their first words; the last one of each counts.
     pub(crate) options: BTreeMap<String, String>,

@@ -17,12 +17,12 @@ use tortie_kernel::route::Socket as RouteSocket;
 use tortie_testkit::machine::processes_with;
 use tortie_testkit::net::{Fabric, Namespace, Node};
 
-pub(super) const BIRD: &str = "/usr/sbin/bird";
+pub(crate) const BIRD: &str = "/usr/sbin/bird";
 
 const MAIN_TABLE: u32 = 254;
 
 /// The name of the configuration file.
-pub(super) const CONF: &str = "bird.conf";
+pub(crate) const CONF: &str = "bird.conf";
 
 /// How long to wait for what never comes.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -31,40 +31,40 @@ const LIMIT: Duration = Duration::from_mins(1);
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Neighbours in one network.
-pub(super) struct Pair {
-    pub(super) a: Site,
-    pub(super) b: Site,
+pub(crate) struct Pair {
+    pub(crate) a: Site,
+    pub(crate) b: Site,
     _fabric: Fabric,
 }
 
 /// A node and its BIRD, which ends with the value.
-pub(super) struct Site {
+pub(crate) struct Site {
     node: Node,
     folder: TempDir,
     number: u8,
-    pub(super) v4: IpAddr,
-    pub(super) v6: IpAddr,
+    pub(crate) v4: IpAddr,
+    pub(crate) v6: IpAddr,
 }
 
 /// Routes of a node's kernel.
-pub(super) struct Kernel(RouteSocket);
+pub(crate) struct Kernel(RouteSocket);
 
 /// What differs between configurations.
 #[derive(Debug, Clone)]
-pub(super) struct Conf {
-    pub(super) router_id: String,
-    pub(super) local_as: u32,
+pub(crate) struct Conf {
+    pub(crate) router_id: String,
+    pub(crate) local_as: u32,
     /// How long BIRD waits for all peers after a start, in seconds.
-    pub(super) recovery: u32,
+    pub(crate) recovery: u32,
     /// Of the block that the node has.
-    pub(super) blocks: Vec<IpNet>,
+    pub(crate) blocks: Vec<IpNet>,
     /// Added as it is.
-    pub(super) more: String,
+    pub(crate) more: String,
 }
 
 impl Pair {
     /// Both with BIRD's configuration in place, and none running.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut fabric = Fabric::new(1).unwrap();
         let a = Site::new(&mut fabric, 1);
         let b = Site::new(&mut fabric, 2);
@@ -81,7 +81,7 @@ impl Pair {
     }
 
     /// Both running, and each with the other's block.
-    pub(super) async fn connected() -> Self {
+    pub(crate) async fn connected() -> Self {
         let pair = Self::new();
         pair.a.start();
         pair.b.start();
@@ -93,14 +93,14 @@ impl Pair {
         pair
     }
 
-    pub(super) async fn await_sessions(&self) {
+    pub(crate) async fn await_sessions(&self) {
         for site in [&self.a, &self.b] {
             site.await_sessions().await;
         }
     }
 
     /// A's configuration with changes.
-    pub(super) fn texts_of_a(&self, change: impl FnOnce(&mut Conf)) -> Texts {
+    pub(crate) fn texts_of_a(&self, change: impl FnOnce(&mut Conf)) -> Texts {
         let mut conf = self.a.conf();
         change(&mut conf);
         Texts::from([(CONF.to_owned(), self.a.text(&self.b, &conf))])
@@ -120,32 +120,32 @@ impl Site {
         }
     }
 
-    pub(super) fn namespace(&self) -> &Namespace {
+    pub(crate) fn namespace(&self) -> &Namespace {
         self.node.namespace()
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    pub(super) fn config(&self) -> PathBuf {
+    pub(crate) fn config(&self) -> PathBuf {
         self.folder.path().join("conf").join(CONF)
     }
 
-    pub(super) fn socket_path(&self) -> PathBuf {
+    pub(crate) fn socket_path(&self) -> PathBuf {
         self.folder.path().join("bird.ctl")
     }
 
-    pub(super) fn socket(&self) -> Socket {
+    pub(crate) fn socket(&self) -> Socket {
         Socket::new(self.socket_path())
     }
 
     /// The block of this node, IPv4.
-    pub(super) fn block(&self) -> IpNet {
+    pub(crate) fn block(&self) -> IpNet {
         format!("10.65.{}.0/26", self.number).parse().unwrap()
     }
 
-    pub(super) fn conf(&self) -> Conf {
+    pub(crate) fn conf(&self) -> Conf {
         Conf {
             router_id: self.v4.to_string(),
             local_as: 64512,
@@ -159,7 +159,7 @@ impl Site {
     }
 
     /// The names of this node's sessions.
-    pub(super) fn sessions(peer: &Site) -> [String; 2] {
+    pub(crate) fn sessions(peer: &Site) -> [String; 2] {
         let name = |address: IpAddr| {
             let address = address.to_string().replace(['.', ':'], "_");
             format!("Mesh_{address}")
@@ -205,7 +205,7 @@ impl Site {
     }
 
     /// Starts BIRD, with what it says in the file `log`.
-    pub(super) fn start(&self) {
+    pub(crate) fn start(&self) {
         let log = fs::File::create(self.folder.path().join("log")).unwrap();
         let mut command = Command::new(BIRD);
         command.arg("-f").arg("-s").arg(self.socket_path());
@@ -222,11 +222,11 @@ impl Site {
             .unwrap();
     }
 
-    pub(super) async fn protocols(&self) -> Vec<Protocol> {
+    pub(crate) async fn protocols(&self) -> Vec<Protocol> {
         self.socket().protocols().await.unwrap_or_default()
     }
 
-    pub(super) async fn await_sessions(&self) {
+    pub(crate) async fn await_sessions(&self) {
         await_that(
             &format!("the sessions of {} are there", self.v4),
             async || {
@@ -239,7 +239,7 @@ impl Site {
     }
 
     /// The routes that it has for a prefix.
-    pub(super) async fn routes_to(&self, prefix: IpNet) -> Vec<Route> {
+    pub(crate) async fn routes_to(&self, prefix: IpNet) -> Vec<Route> {
         let asked = Routes {
             destination: tortie_bgp::bird::Destination::Exactly(prefix),
             all: true,
@@ -248,24 +248,24 @@ impl Site {
         self.socket().routes(&asked).await.unwrap()
     }
 
-    pub(super) async fn has_route_to(&self, prefix: IpNet) -> bool {
+    pub(crate) async fn has_route_to(&self, prefix: IpNet) -> bool {
         !self.routes_to(prefix).await.is_empty()
     }
 
     /// What asks this node's kernel about its routes.
-    pub(super) fn kernel(&self) -> Kernel {
+    pub(crate) fn kernel(&self) -> Kernel {
         Kernel(self.namespace().run(RouteSocket::open).unwrap().unwrap())
     }
 
     /// The processes that have this node's socket.
-    pub(super) fn birds(&self) -> Vec<u32> {
+    pub(crate) fn birds(&self) -> Vec<u32> {
         let socket = self.socket_path();
         processes_with(&["-s", socket.to_str().unwrap()])
     }
 }
 
 impl Kernel {
-    pub(super) fn has_route_to(&mut self, prefix: IpNet) -> bool {
+    pub(crate) fn has_route_to(&mut self, prefix: IpNet) -> bool {
         let routes = self.0.routes(MAIN_TABLE).unwrap();
         routes.iter().any(|route| route.destination == prefix)
     }
@@ -279,14 +279,14 @@ impl Drop for Site {
     }
 }
 
-pub(super) fn kill(process: u32, signal: Signal) {
+pub(crate) fn kill(process: u32, signal: Signal) {
     let pid = Pid::from_raw(process.try_into().unwrap()).unwrap();
     // It may have ended.
     let _ = kill_process(pid, signal);
 }
 
 /// Waits until it is so.
-pub(super) async fn await_that(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+pub(crate) async fn await_that(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let end = Instant::now() + LIMIT;
     while !is_so().await {
         assert!(Instant::now() < end, "not after {LIMIT:?}: {what}");
@@ -295,7 +295,7 @@ pub(super) async fn await_that(what: &str, mut is_so: impl AsyncFnMut() -> bool)
 }
 
 /// Runs a test on this thread alone: programs that it starts are in the thread's network namespace.
-pub(super) fn block_on<T>(test: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_all().build().unwrap().block_on(test)
 }

@@ -10,29 +10,18 @@ use kube::api::Api;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tortie_api::Problems;
-use tortie_bgp::inputs::{SecretRef, SecretText};
-use tortie_bgp::{Identity, Inputs, Update};
+use tortie_bgp::inputs::{KINDS, SecretRef, SecretText};
+use tortie_bgp::{Cluster, Identity, Inputs, Update};
 use tortie_client::connect::Connection;
 use tortie_config::from_environment;
 use tortie_input::{self as input, Document};
-use tortie_store::{Kind, Query};
+use tortie_store::Query;
 use tortie_variables as variables;
 
 use crate::args::{BgpSubject, Global};
 use crate::commands::report::{causes, problem_lines_of};
 use crate::commands::{agent, kubernetes};
 use crate::config;
-
-/// The kinds that a plan is made of.
-const KINDS: [Kind; 7] = [
-    Kind::BgpConfiguration,
-    Kind::BgpFilter,
-    Kind::BgpPeer,
-    Kind::BlockAffinity,
-    Kind::FelixConfiguration,
-    Kind::IpPool,
-    Kind::Node,
-];
 
 /// The file with the namespace of the pod that a process is in.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
@@ -65,20 +54,81 @@ pub(in crate::commands) fn secret_namespace(given: Option<&str>) -> String {
 /// Everything that the plan of a node is made of.
 pub(in crate::commands) async fn inputs(subject: &BgpSubject, global: &Global) -> Result<Inputs> {
     let mut inputs = Inputs::new(identity(subject.node.as_deref())?);
-    let namespace = secret_namespace(subject.secret_namespace.as_deref());
-    if subject.filename.is_empty() {
-        let connection = config::open(global).await?;
-        of_datastore(&connection, &namespace, &mut inputs).await?;
-    } else {
-        of_files(subject, &namespace, &mut inputs)?;
+    let mut read = Read::new(subject, global).await?;
+    for update in std::mem::take(&mut read.updates) {
+        inputs.update(update);
+    }
+    for update in read.passwords(&inputs.secrets()).await? {
+        inputs.update(update);
     }
     Ok(inputs)
 }
 
-fn of_files(subject: &BgpSubject, namespace: &str, inputs: &mut Inputs) -> Result<()> {
+/// Everything that the plans of all nodes are made of.
+pub(super) async fn cluster(subject: &BgpSubject, global: &Global) -> Result<Cluster> {
+    let mut cluster = Cluster::new(identity(subject.node.as_deref())?);
+    let mut read = Read::new(subject, global).await?;
+    for update in std::mem::take(&mut read.updates) {
+        cluster.put(update);
+    }
+    for update in read.passwords(&cluster.secrets()).await? {
+        cluster.put(update);
+    }
+    Ok(cluster)
+}
+
+/// Objects of files or a datastore. Passwords of files are among them, and those of a cluster are asked for by name.
+struct Read {
+    updates: Vec<Update>,
+    cluster: Option<kube::Client>,
+    namespace: String,
+}
+
+impl Read {
+    async fn new(subject: &BgpSubject, global: &Global) -> Result<Self> {
+        let namespace = secret_namespace(subject.secret_namespace.as_deref());
+        let (updates, cluster) = if subject.filename.is_empty() {
+            let connection = config::open(global).await?;
+            let updates = of_datastore(&connection).await?;
+            (updates, connection.cluster)
+        } else {
+            (of_files(subject, &namespace)?, None)
+        };
+        Ok(Self {
+            updates,
+            cluster,
+            namespace,
+        })
+    }
+
+    async fn passwords(&self, wanted: &BTreeSet<SecretRef>) -> Result<Vec<Update>> {
+        let Some(cluster) = &self.cluster else {
+            return Ok(Vec::new());
+        };
+        let mut updates = Vec::new();
+        let namespace = &self.namespace;
+        let names: BTreeSet<&str> = wanted.iter().map(|of| of.name.as_str()).collect();
+        let secrets: Api<Secret> = Api::namespaced(cluster.clone(), namespace);
+        for name in names {
+            match secrets.get_opt(name).await {
+                Ok(found) => updates.extend(found.iter().flat_map(passwords)),
+                Err(error) => {
+                    let error = causes(&error.into());
+                    warn(&format!(
+                        "the secret {namespace}/{name} cannot be read: {error}"
+                    ))?;
+                }
+            }
+        }
+        Ok(updates)
+    }
+}
+
+fn of_files(subject: &BgpSubject, namespace: &str) -> Result<Vec<Update>> {
+    let mut all = Vec::new();
     let mut wrong = 0;
     for document in input::read_all(&subject.filename, subject.recursive, false)? {
-        let update = match of_kubernetes(&document.value, namespace) {
+        let updates = match of_kubernetes(&document.value, namespace) {
             Some(updates) => updates,
             None => match document.decode(None) {
                 Ok(mut resource) => {
@@ -96,15 +146,12 @@ fn of_files(subject: &BgpSubject, namespace: &str, inputs: &mut Inputs) -> Resul
                 }
             },
         };
-        let updates = update.with_context(|| document.name())?;
-        for update in updates {
-            inputs.update(update);
-        }
+        all.extend(updates.with_context(|| document.name())?);
     }
     if wrong > 0 {
         bail!("{wrong} object(s) of these files are not valid");
     }
-    Ok(())
+    Ok(all)
 }
 
 fn lines_of(document: &Document, problems: &Problems) -> String {
@@ -150,50 +197,28 @@ fn passwords(secret: &Secret) -> Vec<Update> {
     all.collect()
 }
 
-async fn of_datastore(connection: &Connection, namespace: &str, inputs: &mut Inputs) -> Result<()> {
+async fn of_datastore(connection: &Connection) -> Result<Vec<Update>> {
+    let mut updates = Vec::new();
     for kind in KINDS {
         let list = connection.client.list(&Query::all(kind)).await?;
         for invalid in &list.invalid {
             let (key, reason) = (&invalid.key, &invalid.reason);
             warn(&format!("{key} cannot be read: {reason}"))?;
         }
-        for resource in list.items {
-            inputs.update(Update::Resource(resource));
-        }
+        updates.extend(list.items.into_iter().map(Update::Resource));
     }
     let Some(cluster) = &connection.cluster else {
-        return Ok(());
+        return Ok(updates);
     };
     match kubernetes::all::<Service>(cluster).await {
-        Ok(services) => services.into_iter().for_each(|service| {
-            inputs.update(Update::Service(Box::new(service)));
-        }),
+        Ok(services) => updates.extend(services.into_iter().map(Box::new).map(Update::Service)),
         Err(error) => warn_absent("services", &error)?,
     }
     match kubernetes::all::<EndpointSlice>(cluster).await {
-        Ok(slices) => slices.into_iter().for_each(|slice| {
-            inputs.update(Update::EndpointSlice(Box::new(slice)));
-        }),
+        Ok(slices) => updates.extend(slices.into_iter().map(Box::new).map(Update::EndpointSlice)),
         Err(error) => warn_absent("endpoint slices", &error)?,
     }
-    let names: BTreeSet<String> = inputs.secrets().into_iter().map(|of| of.name).collect();
-    let secrets: Api<Secret> = Api::namespaced(cluster.clone(), namespace);
-    for name in names {
-        match secrets.get_opt(&name).await {
-            Ok(found) => {
-                for update in found.iter().flat_map(passwords) {
-                    inputs.update(update);
-                }
-            }
-            Err(error) => {
-                let error = causes(&error.into());
-                warn(&format!(
-                    "the secret {namespace}/{name} cannot be read: {error}"
-                ))?;
-            }
-        }
-    }
-    Ok(())
+    Ok(updates)
 }
 
 fn warn_absent(what: &str, error: &anyhow::Error) -> Result<()> {

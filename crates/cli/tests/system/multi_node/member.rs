@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -90,10 +90,28 @@ impl Member {
         self.finish(command, "")
     }
 
+    /// Runs a command of `tortie` on this node, and gives its exit code and what it printed.
+    pub(crate) fn answer(&self, arguments: &[&str]) -> (i32, String) {
+        let mut command = self.command(BINARY);
+        command.args(arguments);
+        let output = self.output(command, "");
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        (output.status.code().unwrap_or(-1), printed)
+    }
+
     /// Runs a command to its end.
     #[track_caller]
-    pub(crate) fn finish(&self, mut command: Command, input: &str) -> String {
+    pub(crate) fn finish(&self, command: Command, input: &str) -> String {
         let what = format!("{command:?}");
+        let output = self.output(command, input);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{what}: {printed}{errors}");
+        printed
+    }
+
+    fn output(&self, mut command: Command, input: &str) -> Output {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -106,11 +124,7 @@ impl Member {
             .unwrap()
             .write_all(input.as_bytes())
             .unwrap();
-        let output = child.wait_with_output().unwrap();
-        let printed = String::from_utf8(output.stdout).unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{what}: {printed}{errors}");
-        printed
+        child.wait_with_output().unwrap()
     }
 
     /// Starts the agent, and waits until everything is in force.
