@@ -5,10 +5,10 @@
 
 mod bgp_handover;
 mod bgp_lifecycle;
-mod cluster;
-mod member;
-mod reach;
-mod speaker;
+pub(crate) mod cluster;
+pub(crate) mod member;
+pub(crate) mod reach;
+pub(crate) mod speaker;
 
 use cluster::{Cluster, Overlay, Plane};
 
