@@ -11,3 +11,4 @@ mod peers;
 mod rack;
 mod reflectors;
 mod router;
+mod workload;
