@@ -300,6 +300,8 @@ fn needs_restart(old: &Config, new: &Config) -> bool {
 fn concerns_routes(message: &Message) -> bool {
     matches!(
         message,
-        Message::WorkloadEndpointUpdate(..) | Message::WorkloadEndpointRemove(_)
+        Message::WorkloadEndpointUpdate(..)
+            | Message::WorkloadEndpointRemove(_)
+            | Message::GlobalBgpConfigUpdate(_)
     )
 }

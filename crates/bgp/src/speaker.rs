@@ -241,7 +241,7 @@ impl Speaker {
             }
             is_due |= feed.take(&mut inputs);
             feed.follow_secrets(inputs.secrets());
-            feed.follow_workloads(inputs.has_workload_peers());
+            is_due |= feed.follow_workloads(inputs.has_workload_peers(), &mut inputs);
             self.note(|report| report.take_feed(&feed));
             if !feed.is_complete() || !is_due {
                 continue;

@@ -1,5 +1,7 @@
 //! The host's side of workloads: routes to them, their neighbours, and the settings of their interfaces.
 
+mod peering;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -130,6 +132,13 @@ impl LocalNetwork {
         }
         if !batch.is_empty() {
             let refused = self.socket.apply(&batch)?.into_iter();
+            problems.extend(refused.map(|(_, error)| error.to_string()));
+        }
+        let addresses = peering::changes(desired, self.options.ipv6);
+        if !addresses.is_empty() {
+            let refused = self.socket.apply(&addresses)?.into_iter();
+            // What is known of interfaces may be a moment old.
+            let refused = refused.filter(|(_, error)| !error.is_existing() && !error.is_missing());
             problems.extend(refused.map(|(_, error)| error.to_string()));
         }
         Ok(problems)

@@ -184,8 +184,14 @@ impl Feed {
         }
     }
 
-    pub(super) fn follow_workloads(&mut self, is_wanted: bool) {
+    /// Reads workloads from now on, or not any more. Those that there are count at once: a plan without them would end their
+    /// sessions. Tells whether the plan may be another.
+    pub(super) fn follow_workloads(&mut self, is_wanted: bool, inputs: &mut Inputs) -> bool {
         self.workloads.follow(is_wanted);
+        let updates = self.workloads.take().into_iter();
+        updates.fold(false, |is_concerned, update| {
+            inputs.update(update) || is_concerned
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! What needs root, namespaces or servers: the program as a whole.
 
+mod bgp;
 mod bgp_answers;
 mod checksystem;
 mod cni;

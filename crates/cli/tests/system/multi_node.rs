@@ -7,7 +7,7 @@ mod bgp_handover;
 mod bgp_lifecycle;
 pub(crate) mod cluster;
 pub(crate) mod member;
-mod reach;
+pub(crate) mod reach;
 pub(crate) mod speaker;
 
 use cluster::{Cluster, Overlay, Plane};

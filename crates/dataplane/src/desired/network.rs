@@ -10,6 +10,7 @@ use tortie_api::net::{Cidr, parse_cidr_or_ip};
 use tortie_engine::message::{GlobalBgpConfig, Host, IpamPool, Member, Vtep};
 use tortie_rules::{Dataplane, IpVersion, fixed_set, ip_set_name};
 
+use super::DesiredState;
 use crate::change::{Members, SetChange, SetKind};
 
 /// The interfaces of the host, by name.
@@ -138,6 +139,16 @@ impl Network {
         let single = single.filter(|net| is_of(net, version)).map(Member::Net);
         all.insert(fixed_set::THIS_HOST, (SetKind::Addresses, single.collect()));
         all
+    }
+}
+
+impl DesiredState {
+    /// The addresses that workloads speak BGP with, of each IP version that has one.
+    pub fn peering_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let bgp = &self.network.bgp;
+        let v4 = bgp.local_workload_peering_ip_v4.parse().map(IpAddr::V4);
+        let v6 = bgp.local_workload_peering_ip_v6.parse().map(IpAddr::V6);
+        [v4, v6].into_iter().filter_map(Result::ok)
     }
 }
 

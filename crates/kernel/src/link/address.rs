@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 
 use crate::netlink::{Message, Writer, attributes};
-use crate::route::{self, Batch, Socket, family, flag, header, read_address, write_address};
+use crate::route::{self, Batch, Scope, Socket, family, flag, header, read_address, write_address};
 
 /// IPv6 addresses are used at once, without asking first whether somebody else has them.
 const WITHOUT_DETECTION: u8 = 0x02;
@@ -11,13 +11,23 @@ const WITHOUT_DETECTION: u8 = 0x02;
 impl Batch {
     /// Gives an address to a link. An IPv6 address is not first searched for on the link.
     pub fn add_address(&mut self, link: u32, address: IpNet) {
+        self.add_address_of_scope(link, address, Scope::UNIVERSE);
+    }
+
+    /// The same, for an address that packets leave from only if they stay in this scope. That of an IPv6 address is in the
+    /// address.
+    pub fn add_address_of_scope(&mut self, link: u32, address: IpNet, scope: Scope) {
         let flags = flag::CREATE | flag::EXCLUSIVE;
-        self.push(libc::RTM_NEWADDR, flags, |out| write(out, link, address));
+        self.push(libc::RTM_NEWADDR, flags, |out| {
+            write(out, link, address, scope);
+        });
     }
 
     /// Takes an address from a link.
     pub fn delete_address(&mut self, link: u32, address: IpNet) {
-        self.push(libc::RTM_DELADDR, 0, |out| write(out, link, address));
+        self.push(libc::RTM_DELADDR, 0, |out| {
+            write(out, link, address, Scope::UNIVERSE);
+        });
     }
 }
 
@@ -32,12 +42,12 @@ impl Socket {
     }
 }
 
-fn write(out: &mut Writer, link: u32, address: IpNet) {
+fn write(out: &mut Writer, link: u32, address: IpNet, scope: Scope) {
     let (family, flags) = match address {
         IpNet::V4(_) => (family::IPV4, 0),
         IpNet::V6(_) => (family::IPV6, WITHOUT_DETECTION),
     };
-    out.raw(&[family, address.prefix_len(), flags, 0]);
+    out.raw(&[family, address.prefix_len(), flags, scope.0]);
     out.raw(&link.to_ne_bytes());
     for kind in [libc::IFA_LOCAL, libc::IFA_ADDRESS] {
         write_address(out, kind, address.addr());

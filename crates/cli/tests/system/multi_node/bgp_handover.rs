@@ -45,7 +45,7 @@ fn problems(folder: &Path) -> String {
 #[test]
 fn routes_change_hands_without_the_loss_of_a_packet() {
     let mut cluster = Cluster::new(Overlay::Bgp, &[0, 0]);
-    let mut speakers: Vec<Speaker> = cluster.members().iter().map(Speaker::start).collect();
+    let mut speakers = Speaker::everywhere(&cluster);
     let pods = cluster.pods_everywhere();
     cluster.all_reach_all(&pods);
     await_routes(&cluster, &pods[1], "bird", "80");

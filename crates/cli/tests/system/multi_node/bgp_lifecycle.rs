@@ -23,7 +23,7 @@ fn told(member: &Member, name: &str) -> Value {
 #[test]
 fn the_datastore_is_told_of_bird_as_often_as_it_asks() {
     let mut cluster = Cluster::new(Overlay::Bgp, &[0, 0]);
-    let mut speakers: Vec<Speaker> = cluster.members().iter().map(Speaker::start).collect();
+    let mut speakers = Speaker::everywhere(&cluster);
     let pods = cluster.pods_everywhere();
     cluster.all_reach_all(&pods);
     cluster.apply(
@@ -86,7 +86,7 @@ fn shut_down(member: &Member) -> String {
 #[test]
 fn a_node_that_leaves_says_good_bye() {
     let mut cluster = Cluster::new(Overlay::Bgp, &[0, 0]);
-    let mut speakers: Vec<Speaker> = cluster.members().iter().map(Speaker::start).collect();
+    let mut speakers = Speaker::everywhere(&cluster);
     let pods = cluster.pods_everywhere();
     cluster.all_reach_all(&pods);
     let leaving = &cluster.members()[1];

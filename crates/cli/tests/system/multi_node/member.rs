@@ -1,6 +1,7 @@
 //! One node of a cluster: a namespace, a folder in place of the machine's, and an agent.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -22,6 +23,8 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_tortie");
 pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) node: Node,
+    /// In the network of the nodes.
+    pub(crate) addresses: [IpAddr; 2],
     /// The datastore, as it is seen from here.
     pub(crate) endpoint: String,
     folder: TempDir,
@@ -33,6 +36,7 @@ impl Member {
     pub(crate) fn new(
         name: String,
         node: Node,
+        addresses: [IpAddr; 2],
         endpoint: String,
         settings: Vec<(&'static str, String)>,
     ) -> Self {
@@ -43,6 +47,7 @@ impl Member {
         Self {
             name,
             node,
+            addresses,
             endpoint,
             folder,
             settings,

@@ -9,7 +9,7 @@ use tortie_testkit::net::{Datagrams, Dialogue, Namespace, ping};
 const TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Where datagrams that go on are sent to.
-const STREAM_PORT: u16 = 7000;
+pub(crate) const STREAM_PORT: u16 = 7000;
 
 /// A pod.
 pub(crate) struct Pod {

@@ -1,7 +1,7 @@
 use std::os::fd::AsFd as _;
 
 use tortie_kernel::link::{Mac, OperState};
-use tortie_kernel::route::Error;
+use tortie_kernel::route::{Error, Scope};
 
 use crate::links::support::{in_namespace, ip, link, other_namespace, veth};
 
@@ -92,6 +92,8 @@ fn addresses_of_both_families_are_added_and_deleted() {
                     batch.add_address(a.index, address);
                 }
                 batch.add_address(b.index, "10.1.0.1/32".parse().unwrap());
+                let local = "169.254.7.7/32".parse().unwrap();
+                batch.add_address_of_scope(b.index, local, Scope::LINK);
             })
             .unwrap();
         let has = link(socket, "a").addresses;
@@ -104,6 +106,11 @@ fn addresses_of_both_families_are_added_and_deleted() {
         assert!(printed.contains("inet6 fd00::1/64"), "{printed}");
         assert!(
             !printed.contains("fd00::1/64 scope global tentative"),
+            "{printed}"
+        );
+        let printed = ip("addr show dev b");
+        assert!(
+            printed.contains("inet 169.254.7.7/32 scope link"),
             "{printed}"
         );
         // Listed with all links, each has its own.
