@@ -14,9 +14,9 @@ pub struct Causes<'a>(pub &'a (dyn Error + 'a));
 
 impl fmt::Display for Causes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut printed = self.0.to_string();
+        let mut printed = text_of(self.0);
         for cause in causes_of(self.0) {
-            let text = cause.to_string();
+            let text = text_of(cause);
             if !printed.contains(&text) {
                 printed.push_str(": ");
                 printed.push_str(&text);
@@ -30,6 +30,16 @@ impl fmt::Debug for Causes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// An error's own layer. The client of Kubernetes quotes an answer once more, as it is in memory.
+fn text_of(error: &dyn Error) -> String {
+    const QUOTED: &str = " (Status { ";
+    let mut text = error.to_string();
+    if let Some(start) = text.find(QUOTED) {
+        text.truncate(start);
+    }
+    text
 }
 
 fn causes_of<'a>(error: &'a (dyn Error + 'a)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
@@ -62,6 +72,13 @@ mod tests {
         let error = layers.fold(None, |cause, text| Some(Box::new(Layer(text, cause))));
         let error = error.expect("a text");
         assert_eq!(Causes(&*error).to_string(), expected);
+    }
+
+    #[test]
+    fn an_answer_of_kubernetes_is_not_quoted_twice() {
+        let text =
+            "ApiError: pods is forbidden: Forbidden (Status { status: Some(Failure), code: 403 })";
+        check(&[text], "ApiError: pods is forbidden: Forbidden");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod rights;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
