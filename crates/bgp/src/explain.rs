@@ -35,6 +35,9 @@ use spread::Spread;
 /// How many nodes are looked at that tell all nodes' routes, such as ranges of services.
 const MAX_HOLDERS: usize = 20;
 
+/// Of how many peers that are nodes it is looked at whether they want the session too.
+const MAX_COMPARED: usize = 50;
+
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Question {
@@ -108,8 +111,15 @@ fn of_holder(
     answer.has = holding.reasons();
     answer.lacks.clone_from(&holding.lacks);
     let wanted = session::wanted(cluster, node, &plan, family, question.peer.as_deref())?;
-    for peer in &wanted.peers {
-        answer.told.push(told(cluster, &plan, peer, &holding));
+    for (index, peer) in wanted.peers.iter().enumerate() {
+        let mut told = told(cluster, &plan, peer, &holding);
+        if told.is_told
+            && index < MAX_COMPARED
+            && let Some(reason) = spread::refused(cluster, &plan, peer)
+        {
+            told.refuse(reason);
+        }
+        answer.told.push(told);
     }
     answer.missing = wanted.missing;
     if answer.told.is_empty() && answer.missing.is_empty() {

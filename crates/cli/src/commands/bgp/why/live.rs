@@ -56,12 +56,14 @@ impl Live {
         let mut live = Self::default();
         let prefix = answer.prefix;
         let of_node = answer.nodes.iter().find(|one| one.node == node);
-        if let Err(error) = live.ask_bird(folder, prefix, of_node).await {
+        let asked = live.ask_bird(folder, prefix, of_node).await;
+        let has_answered = asked.is_ok();
+        if let Err(error) = asked {
             let error = Causes(&error);
             live.differences
                 .push(format!("BIRD does not answer: {error}"));
         }
-        let made = match kernel_routes(prefix) {
+        let made: Vec<Maker> = match kernel_routes(prefix) {
             Ok(routes) => {
                 live.kernel = routes.iter().map(|(_, text)| text.clone()).collect();
                 routes.into_iter().map(|(maker, _)| maker).collect()
@@ -74,7 +76,10 @@ impl Live {
             }
         };
         if let Some(of_node) = of_node {
-            live.compare(of_node, made);
+            if has_answered {
+                live.compare_bird(of_node);
+            }
+            live.compare_kernel(of_node, &made);
         }
         live
     }
@@ -121,7 +126,7 @@ impl Live {
         Ok(())
     }
 
-    fn compare(&mut self, of_node: &NodeAnswer, made: Vec<Maker>) {
+    fn compare_bird(&mut self, of_node: &NodeAnswer) {
         for down in &self.down {
             self.differences.push(format!(
                 "the session {} is not established: {} since {}",
@@ -152,6 +157,9 @@ impl Live {
         {
             self.differences.push("BIRD has no route to it".to_owned());
         }
+    }
+
+    fn compare_kernel(&mut self, of_node: &NodeAnswer, made: &[Maker]) {
         let Some(programmed) = &of_node.programmed else {
             return;
         };
