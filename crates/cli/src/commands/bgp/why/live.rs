@@ -226,23 +226,19 @@ fn kernel_routes(prefix: IpNet) -> route::Result<Vec<(Maker, String)>> {
         .into_iter()
         .filter(|route| route.destination == prefix);
     let shown = routes.map(|route| {
-        let mut text = match route.kind {
-            Kind::Unicast => String::new(),
-            kind => format!("{kind:?} ").to_lowercase(),
-        };
-        text += &prefix.to_string();
-        if let Some(gateway) = route.gateway {
-            text += &format!(" via {gateway}");
+        let mut words = Vec::new();
+        if route.kind != Kind::Unicast {
+            words.push(format!("{:?}", route.kind).to_lowercase());
         }
+        words.push(prefix.to_string());
+        words.extend(route.gateway.map(|gateway| format!("via {gateway}")));
         let link = links.iter().find(|link| Some(link.index) == route.device);
-        if let Some(link) = link {
-            text += &format!(" dev {}", link.name);
-        }
-        text += &format!(" proto {}", maker(route.protocol));
+        words.extend(link.map(|link| format!("dev {}", link.name)));
+        words.push(format!("proto {}", maker(route.protocol)));
         if route.metric != 0 {
-            text += &format!(" metric {}", route.metric);
+            words.push(format!("metric {}", route.metric));
         }
-        (route.protocol, text)
+        (route.protocol, words.join(" "))
     });
     Ok(shown.collect())
 }
