@@ -60,23 +60,15 @@ pub fn explain(cluster: &mut Cluster, question: &Question) -> Result<Answer, Str
         ));
     }
     let (network, mut notes) = target::resolve(cluster, question);
-    let mut holders = holding::holders(cluster, network);
-    let more = holders.len().saturating_sub(MAX_HOLDERS);
-    if more > 0 {
-        holders.truncate(MAX_HOLDERS);
-        notes.push(format!(
-            "{more} more nodes tell it as well: ask about each with --node"
-        ));
-    }
-    // What many tell is asked of one alone.
     let asked = question.node.as_deref();
-    if let Some(asked) = asked.filter(|_| holders.is_empty()) {
-        let plan = cluster.plan(asked);
-        let holding = Holding::new(cluster, asked, &plan, network);
-        holders.extend((!holding.routes.is_empty()).then(|| Arc::from(asked)));
-    }
-    if asked.is_some_and(|asked| holders.iter().any(|holder| **holder == *asked)) {
-        holders.retain(|holder| Some(&**holder) == asked);
+    let mut holders = match asked.filter(|asked| has_routes(cluster, asked, network)) {
+        // What many tell is asked of this one alone.
+        Some(asked) => vec![Arc::from(asked)],
+        None => holding::holders(cluster, network),
+    };
+    if holders.len() > MAX_HOLDERS {
+        holders.truncate(MAX_HOLDERS);
+        notes.push("other nodes tell it as well: ask about each with --node".to_owned());
     }
     let mut answers = Vec::new();
     for holder in &holders {
@@ -95,6 +87,12 @@ pub fn explain(cluster: &mut Cluster, question: &Question) -> Result<Answer, Str
         nobody.first(),
         notes,
     ))
+}
+
+fn has_routes(cluster: &mut Cluster, node: &str, network: IpNet) -> bool {
+    let plan = cluster.plan(node);
+    let holding = Holding::new(cluster, node, &plan, network);
+    !holding.routes.is_empty()
 }
 
 /// What a node that has the prefix tells its peers.

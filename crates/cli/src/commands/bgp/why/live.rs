@@ -172,11 +172,9 @@ impl Live {
             return;
         }
         let by = programmed.by.unwrap_or_default();
-        self.differences.push(match made.first() {
+        self.differences.push(match self.kernel.first() {
             None => format!("the kernel has no route to it, which {by} should program"),
-            Some(_) => {
-                format!("the kernel's route to it is not one of {by}, which should program it")
-            }
+            Some(other) => format!("the kernel has {other}, and not what {by} should program"),
         });
     }
 }
