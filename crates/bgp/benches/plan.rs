@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p tortie-bgp --bench plan [-- NAME…]`. `feed` is the time until the inputs hold all objects, `bird2` and `bird1`
 //! that from inputs to text, plan included. `heap` is what the inputs hold, `peak` the most that inputs, plan and text for BIRD
-//! 2 held. `NAME` picks the worlds whose names start so.
+//! 2 held. `doctor` looks at all nodes, and `why` asks whether one learns another's block; from 5,000 nodes on only in a world with
+//! reflectors. `NAME` picks the worlds whose names start so.
 
 #[path = "../../engine/benches/workloads/heap.rs"]
 mod heap;
@@ -18,7 +19,9 @@ use tortie_api::kinds::block_affinity::{BlockAffinitySpec, BlockAffinityState};
 use tortie_api::kinds::ip_pool::IpPoolSpec;
 use tortie_api::kinds::node::{NodeBgpSpec, NodeSpec};
 use tortie_api::{BgpConfiguration, BgpPeer, BlockAffinity, IpPool, Node};
-use tortie_bgp::{Identity, Inputs, Plan, Update, render};
+use tortie_bgp::doctor::examine;
+use tortie_bgp::explain::{Question, explain};
+use tortie_bgp::{Cluster, Identity, Inputs, Plan, Update, render};
 
 #[global_allocator]
 static HEAP: heap::Counting = heap::Counting::new();
@@ -28,6 +31,9 @@ const RUNS: usize = 15;
 
 /// Blocks of the whole cluster.
 const BLOCKS: usize = 20_000;
+
+/// Nodes of a mesh all have sessions with all.
+const MOST_IN_MESH: usize = 1_000;
 
 /// How the nodes of a world speak with each other.
 #[derive(Clone, Copy)]
@@ -89,6 +95,9 @@ fn measure(name: &str, world: &[Update], nodes: usize) -> io::Result<()> {
         files.files().iter().map(|(_, text)| text.len()).sum()
     });
     let change = remote_change(&mut inputs, nodes);
+    if nodes <= MOST_IN_MESH || !name.starts_with("mesh") {
+        answers(name, world, nodes)?;
+    }
     let mut out = io::stdout().lock();
     writeln!(out, "{name}/feed {:.4} s", feed.as_secs_f64())?;
     writeln!(out, "{name}/bird2 {:.4} s", bird2.as_secs_f64())?;
@@ -101,6 +110,32 @@ fn measure(name: &str, world: &[Update], nodes: usize) -> io::Result<()> {
         "{name}/other-nodes-change {:.2} us",
         change.as_secs_f64() * 1e6
     )
+}
+
+fn answers(name: &str, world: &[Update], nodes: usize) -> io::Result<()> {
+    let mut cluster = Cluster::new(Identity {
+        node: node_name(0),
+        ..Identity::default()
+    });
+    for update in world {
+        cluster.put(update.clone());
+    }
+    let start = Instant::now();
+    let found = examine(&mut cluster, None);
+    let doctor = start.elapsed();
+    assert!(found.is_empty(), "{:?}", found.first());
+    let question = Question {
+        target: "10.128.0.64/26".parse().expect("it is a network"),
+        node: Some(node_name(nodes - 1)),
+        peer: None,
+    };
+    let start = Instant::now();
+    let answer = explain(&mut cluster, &question);
+    let why = start.elapsed();
+    assert!(answer.is_ok_and(|answer| answer.is_well));
+    let mut out = io::stdout().lock();
+    writeln!(out, "{name}/doctor {:.4} s", doctor.as_secs_f64())?;
+    writeln!(out, "{name}/why {:.4} s", why.as_secs_f64())
 }
 
 fn fastest(mut run: impl FnMut() -> usize) -> Duration {

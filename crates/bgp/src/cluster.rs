@@ -27,8 +27,8 @@ pub struct Cluster {
     /// What is said of one node.
     configurations: BTreeMap<String, BgpConfigurationSpec>,
     agent_programs: BTreeMap<String, Option<String>>,
-    /// By node.
-    affinities: BTreeMap<String, Vec<BlockAffinity>>,
+    /// By name.
+    affinities: BTreeMap<String, BlockAffinity>,
     slices: Vec<EndpointSlice>,
     /// Workloads of this machine's node that peer with it.
     workload_peers: Vec<Update>,
@@ -51,54 +51,64 @@ impl Cluster {
         }
     }
 
-    /// Takes an object that is there. Objects go with the cluster only.
+    /// Takes an object that is there. Of versions of one object the last one counts.
     pub fn put(&mut self, update: Update) {
-        match &update {
-            Update::Resource(resource) => match resource {
-                Resource::BlockAffinity(affinity) => {
-                    let of_node = self.affinities.entry(affinity.spec.node.clone());
-                    of_node.or_default().push((**affinity).clone());
-                    return;
-                }
-                Resource::BgpConfiguration(configuration) => {
-                    let name = &configuration.metadata.name;
-                    if let Some(node) = name.strip_prefix(NODE_PREFIX) {
-                        let spec = configuration.spec.clone();
-                        self.configurations.insert(node.to_owned(), spec);
-                    }
-                }
-                Resource::FelixConfiguration(felix) => {
-                    if let Some(node) = felix.metadata.name.strip_prefix(NODE_PREFIX) {
-                        let programs = felix.spec.program_cluster_routes.clone();
-                        self.agent_programs.insert(node.to_owned(), programs);
-                    }
-                }
-                Resource::IpPool(pool) if pool.spec.disabled => {
-                    self.disabled_pools.insert(pool.metadata.name.clone());
-                }
-                Resource::Node(node) => self.note_kubernetes_node(node),
-                _ => {}
-            },
-            Update::EndpointSlice(slice) => {
-                self.slices.push((**slice).clone());
-                return;
+        match update {
+            Update::Resource(resource) => self.put_resource(resource),
+            Update::EndpointSlice(slice) => self.slices.push(*slice),
+            Update::WorkloadPeer(..) => self.workload_peers.push(update),
+            update => {
+                self.inputs.update(update);
             }
-            Update::WorkloadPeer(..) => {
-                self.workload_peers.push(update);
-                return;
-            }
-            _ => {}
         }
-        self.inputs.update(update);
+    }
+
+    fn put_resource(&mut self, resource: Resource) {
+        let of_node = resource.metadata().name.strip_prefix(NODE_PREFIX);
+        let of_node = of_node.map(str::to_owned);
+        match (resource, of_node) {
+            (Resource::BlockAffinity(affinity), _) => {
+                let name = affinity.metadata.name.clone();
+                self.affinities.insert(name, *affinity);
+            }
+            (Resource::BgpConfiguration(configuration), Some(node)) => {
+                let port = configuration.spec.listen_port;
+                let ports = &mut self.inputs.listen_ports;
+                if port == 0 {
+                    ports.remove(&*node);
+                } else {
+                    ports.insert(node.as_str().into(), port);
+                }
+                self.configurations.insert(node, configuration.spec);
+            }
+            (Resource::FelixConfiguration(felix), Some(node)) => {
+                let programs = felix.spec.program_cluster_routes;
+                self.agent_programs.insert(node, programs);
+            }
+            (resource, _) => {
+                match &resource {
+                    Resource::IpPool(pool) if pool.spec.disabled => {
+                        self.disabled_pools.insert(pool.metadata.name.clone());
+                    }
+                    Resource::IpPool(pool) => {
+                        self.disabled_pools.remove(&pool.metadata.name);
+                    }
+                    Resource::Node(node) => self.note_kubernetes_node(node),
+                    _ => {}
+                }
+                self.inputs.update(Update::Resource(resource));
+            }
+        }
     }
 
     fn note_kubernetes_node(&mut self, node: &Node) {
         let mut refs = node.spec.orch_refs.iter();
         let of_kubernetes = refs.find(|one| one.orchestrator == KUBERNETES);
-        if let Some(found) = of_kubernetes.filter(|one| !one.node_name.is_empty()) {
-            let name = node.metadata.name.clone();
-            self.kubernetes_nodes.insert(name, found.node_name.clone());
-        }
+        let name = node.metadata.name.clone();
+        match of_kubernetes.filter(|one| !one.node_name.is_empty()) {
+            Some(found) => self.kubernetes_nodes.insert(name, found.node_name.clone()),
+            None => self.kubernetes_nodes.remove(&name),
+        };
     }
 
     /// The name of this machine's node.
@@ -165,7 +175,8 @@ impl Cluster {
         inputs.node_configuration = self.configurations.get(node).cloned().unwrap_or_default();
         inputs.agent_programs[1] = self.agent_programs.get(node).cloned().flatten();
         inputs.blocks.clear();
-        for affinity in self.affinities.get(node).into_iter().flatten() {
+        let affinities = self.affinities.values();
+        for affinity in affinities.filter(|affinity| affinity.spec.node == node) {
             inputs.update(Update::Resource(affinity.clone().into()));
         }
         inputs.workload_peers.clear();
@@ -181,7 +192,7 @@ impl Cluster {
 
     /// All claims on blocks, of all nodes.
     pub(crate) fn affinities(&self) -> impl Iterator<Item = &BlockAffinity> {
-        self.affinities.values().flatten()
+        self.affinities.values()
     }
 
     pub(crate) fn is_pool_disabled(&self, name: &str) -> bool {

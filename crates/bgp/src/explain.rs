@@ -35,6 +35,9 @@ use spread::Spread;
 /// How many nodes are looked at that tell all nodes' routes, such as ranges of services.
 const MAX_HOLDERS: usize = 20;
 
+/// Of how many peers that are nodes it is looked at whether they want the session too.
+const MAX_COMPARED: usize = 50;
+
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Question {
@@ -57,23 +60,15 @@ pub fn explain(cluster: &mut Cluster, question: &Question) -> Result<Answer, Str
         ));
     }
     let (network, mut notes) = target::resolve(cluster, question);
-    let mut holders = holding::holders(cluster, network);
-    let more = holders.len().saturating_sub(MAX_HOLDERS);
-    if more > 0 {
-        holders.truncate(MAX_HOLDERS);
-        notes.push(format!(
-            "{more} more nodes tell it as well: ask about each with --node"
-        ));
-    }
-    // What many tell is asked of one alone.
     let asked = question.node.as_deref();
-    if let Some(asked) = asked.filter(|_| holders.is_empty()) {
-        let plan = cluster.plan(asked);
-        let holding = Holding::new(cluster, asked, &plan, network);
-        holders.extend((!holding.routes.is_empty()).then(|| Arc::from(asked)));
-    }
-    if asked.is_some_and(|asked| holders.iter().any(|holder| **holder == *asked)) {
-        holders.retain(|holder| Some(&**holder) == asked);
+    let mut holders = match asked.filter(|asked| has_routes(cluster, asked, network)) {
+        // What many tell is asked of this one alone.
+        Some(asked) => vec![Arc::from(asked)],
+        None => holding::holders(cluster, network),
+    };
+    if holders.len() > MAX_HOLDERS {
+        holders.truncate(MAX_HOLDERS);
+        notes.push("other nodes tell it as well: ask about each with --node".to_owned());
     }
     let mut answers = Vec::new();
     for holder in &holders {
@@ -94,6 +89,12 @@ pub fn explain(cluster: &mut Cluster, question: &Question) -> Result<Answer, Str
     ))
 }
 
+fn has_routes(cluster: &mut Cluster, node: &str, network: IpNet) -> bool {
+    let plan = cluster.plan(node);
+    let holding = Holding::new(cluster, node, &plan, network);
+    !holding.routes.is_empty()
+}
+
 /// What a node that has the prefix tells its peers.
 fn of_holder(
     cluster: &mut Cluster,
@@ -108,8 +109,15 @@ fn of_holder(
     answer.has = holding.reasons();
     answer.lacks.clone_from(&holding.lacks);
     let wanted = session::wanted(cluster, node, &plan, family, question.peer.as_deref())?;
-    for peer in &wanted.peers {
-        answer.told.push(told(cluster, &plan, peer, &holding));
+    for (index, peer) in wanted.peers.iter().enumerate() {
+        let mut told = told(cluster, &plan, peer, &holding);
+        if told.is_told
+            && index < MAX_COMPARED
+            && let Some(reason) = spread::refused(cluster, &plan, peer)
+        {
+            told.refuse(reason);
+        }
+        answer.told.push(told);
     }
     answer.missing = wanted.missing;
     if answer.told.is_empty() && answer.missing.is_empty() {

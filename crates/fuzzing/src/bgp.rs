@@ -1,12 +1,17 @@
 //! Any objects as a datastore may hold them: a plan and its texts, in which no text of an object can begin or end a statement.
-//! What is said not to concern the node leaves its plan as it was.
+//! What is said not to concern the node leaves its plan as it was. Whatever is asked about such objects has an answer.
 
 use serde_json::Value;
 use tortie_api::{Kind, Resource};
+use tortie_bgp::doctor::examine;
+use tortie_bgp::explain::{self, Question, Target};
 use tortie_bgp::inputs::{SecretRef, SecretText};
-use tortie_bgp::{Family, Identity, Inputs, Plan, Update, render};
+use tortie_bgp::{Cluster, Family, Identity, Inputs, Plan, Update, render};
 
 use crate::text;
+
+/// About how many networks of each IP version is asked.
+const ASKED: usize = 4;
 
 /// Checks it with these bytes, and panics if it does not hold.
 pub fn check(data: &[u8]) {
@@ -18,7 +23,12 @@ pub fn check(data: &[u8]) {
         ..Identity::default()
     });
     let mut plan = Plan::new(&inputs);
+    let mut cluster = Cluster::new(Identity {
+        node: "node1".to_owned(),
+        ..Identity::default()
+    });
     for update in documents.iter().filter_map(update) {
+        cluster.put(update.clone());
         let concerns = inputs.update(update);
         let next = Plan::new(&inputs);
         assert!(
@@ -43,6 +53,38 @@ pub fn check(data: &[u8]) {
         assert_eq!(count, sessions, "sessions that nobody planned:\n{text}");
     }
     render::bird2_problems(&plan);
+    assert_eq!(cluster.plan("node1"), plan, "read once it is another plan");
+    check_answers(&mut cluster, &plan);
+}
+
+/// Everything that a plan tells has an answer, and so has what nobody tells.
+fn check_answers(cluster: &mut Cluster, plan: &Plan) {
+    for family in Family::BOTH {
+        let of_family = plan.family(family);
+        let blocks = of_family.blocks.iter().map(|block| block.network);
+        let services = of_family.services.iter().map(|service| service.network);
+        let first = match family {
+            Family::V4 => "10.0.0.0/8",
+            Family::V6 => "::/0",
+        };
+        let first: Target = first.parse().expect("it is a network");
+        let targets = blocks.chain(services).take(ASKED).map(Target::Network);
+        for target in targets.chain([first]) {
+            for node in [None, Some("node1"), Some("node2")] {
+                let question = Question {
+                    target,
+                    node: node.map(str::to_owned),
+                    peer: None,
+                };
+                let answer = explain::explain(cluster, &question);
+                // Only a node that is not there is a wrong question.
+                assert!(answer.is_ok() || node.is_some_and(|node| !cluster.has_node(node)));
+            }
+        }
+    }
+    let all = examine(cluster, None);
+    let of_node = examine(cluster, Some("node1"));
+    assert!(of_node.len() <= all.len());
 }
 
 /// The update that a document stands for.

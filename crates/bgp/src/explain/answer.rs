@@ -231,6 +231,14 @@ impl Told {
             metric: route.and_then(Route::metric_for_peers),
         }
     }
+
+    /// There is no such session, and so nothing is told.
+    pub(super) fn refuse(&mut self, reason: Reason) {
+        self.is_told = false;
+        self.reason = reason;
+        self.communities.clear();
+        self.metric = None;
+    }
 }
 
 impl Answer {

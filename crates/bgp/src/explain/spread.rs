@@ -10,7 +10,7 @@ use super::decision::{By, export, import};
 use super::holding::Holding;
 use super::route::{Route, Source};
 use super::{session, words};
-use crate::doctor::{End, disagreements};
+use crate::doctor::{End, Finding, disagreements};
 use crate::plan::{Community, NextHop, Origin, Peer, Plan};
 use crate::{Cluster, Family, Reason};
 
@@ -273,6 +273,25 @@ fn back<'a>(plan: &'a Plan, other: &Plan, family: Family) -> Option<&'a Peer> {
     peers.find(|peer| Some(peer.address) == address)
 }
 
+/// Why another node does not have the session that this one plans with it.
+pub(super) fn refused(cluster: &mut Cluster, plan: &Plan, peer: &Peer) -> Option<Reason> {
+    let other = cluster.node_at(peer.address).cloned()?;
+    let family = Family::of(peer.address);
+    let theirs = cluster.plan(&other);
+    let Some(back) = back(&theirs, plan, family) else {
+        let inputs = cluster.inputs_of_sessions(&other);
+        return Some(session::between(inputs, &theirs, &plan.node, family));
+    };
+    disagreement(plan, peer, &theirs, back)
+}
+
+/// What keeps both from having the session.
+fn disagreement(plan: &Plan, peer: &Peer, other: &Plan, back: &Peer) -> Option<Reason> {
+    let (a, b) = (End::new(plan, peer)?, End::new(other, back)?);
+    let mut wrong = disagreements(&a, &b).into_iter();
+    wrong.find(Finding::is_error).map(|finding| finding.reason)
+}
+
 type Taken = (bool, Option<String>, Reason, Option<Route>);
 
 /// Whether a node takes what another sends.
@@ -290,12 +309,8 @@ fn take(
         return (false, None, reason, None);
     };
     let name = Some(back.name.clone());
-    let ends = (End::new(plan, back), End::new(from, peer));
-    if let (Some(a), Some(b)) = ends {
-        let mut wrong = disagreements(&a, &b).into_iter();
-        if let Some(finding) = wrong.find(crate::doctor::Finding::is_error) {
-            return (false, name, finding.reason, None);
-        }
+    if let Some(reason) = disagreement(plan, back, from, peer) {
+        return (false, name, reason, None);
     }
     let Some(route) = sent else {
         return (false, name, reason, None);

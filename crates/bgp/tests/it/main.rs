@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod agree;
+mod answers;
 mod concern;
 mod doctor;
 mod explain;

@@ -156,7 +156,7 @@ async fn compare(
     }
 }
 
-async fn routes(site: &Site, side: Side, table: Option<&str>) -> Vec<answer::Route> {
+async fn routes(node: &Site, side: Side, table: Option<&str>) -> Vec<answer::Route> {
     let asked = Routes {
         destination: Destination::Any,
         side,
@@ -164,7 +164,7 @@ async fn routes(site: &Site, side: Side, table: Option<&str>) -> Vec<answer::Rou
         all: true,
         ..Routes::default()
     };
-    site.socket().routes(&asked).await.unwrap()
+    node.socket().routes(&asked).await.unwrap()
 }
 
 fn table(family: Family) -> &'static str {

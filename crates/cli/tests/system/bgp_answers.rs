@@ -51,10 +51,6 @@ impl World {
         member.answer(&[&["bgp"], arguments, &["--run-folder", &run]].concat())
     }
 
-    fn why(&self, node: usize) -> (i32, String) {
-        self.ask(node, &["why", &self.pod])
-    }
-
     fn doctor(&self, node: usize) -> (i32, String) {
         self.ask(node, &["doctor"])
     }
@@ -234,6 +230,24 @@ fn what_is_broken_is_named() {
         .tortie(&["delete", "bgppeer", "there", "back"], "");
     world.cluster.apply(MESH);
     world.await_why(0, 0, &["is learnt by node-0"]);
+
+    // A claim that is announced, and no more.
+    let claim = "{cidr: 10.65.200.0/26, node: node-1, state: pending, deleted: false}";
+    let pending = object("BlockAffinity", "node-1-10-65-200-0-26", claim);
+    world.cluster.apply(&pending);
+    world.await_answer(
+        0,
+        &["why", "10.65.200.0/26"],
+        2,
+        &[
+            "is not learnt by node-0",
+            "BlockAffinity(node-1-10-65-200-0-26): spec.state = pending",
+        ],
+    );
+    world
+        .cluster
+        .apply(&pending.replace("pending", "confirmed"));
+    world.await_answer(0, &["why", "10.65.200.0/26"], 0, &["proto bird"]);
 
     // Nobody listens on the other side. Of two neighbours of the mesh, the one with the larger address connects.
     let own: Vec<String> = (0..3).map(|node| world.address(node).to_string()).collect();

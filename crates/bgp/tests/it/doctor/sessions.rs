@@ -1,8 +1,8 @@
 //! Both sides of sessions, and routers.
 
 use serde_json::{Value, json};
-use tortie_bgp::doctor::examine;
-use tortie_bgp::{Cluster, Identity, Update};
+use tortie_bgp::doctor::{End, disagreements, examine};
+use tortie_bgp::{Cluster, Family, Identity, Update};
 
 use super::{check, findings, with};
 use crate::world::{configuration, object, peer, stored};
@@ -207,19 +207,34 @@ fn sessions_of_one_side() {
     );
 }
 
-/// Two sides of a global `BGPPeer` with each other's address wait by their addresses, and of two kinds both may wait.
+/// Of two sides that both could open the session, the one with the lesser address waits, whoever asks for it.
 #[test]
 fn both_sides_wait() {
     let off = configuration(json!({"nodeToNodeMeshEnabled": false}));
     let global = |name: &str, ip: &str| peer(name, json!({"peerIP": ip, "asNumber": 64512}));
     let world = with(&[off, global("g1", "192.0.2.1"), global("g2", "192.0.2.2")]);
-    let waiting = findings(&world);
-    assert!(
-        !waiting
-            .iter()
-            .any(|finding| finding.reason.text.contains("both wait")),
-        "{waiting:#?}"
-    );
+    assert_eq!(findings(&world), []);
+    let mut cluster = Cluster::new(Identity::default());
+    for value in &world {
+        cluster.put(Update::Resource(stored(value)));
+    }
+    let plans = ["node1", "node2"].map(|node| cluster.plan(node));
+    let mut peers = plans
+        .each_ref()
+        .map(|plan| plan.family(Family::V4).peers[0].clone());
+    for is_passive in [false, true] {
+        for peer in &mut peers {
+            peer.is_passive = is_passive;
+        }
+        let [a, b] = [0, 1].map(|side| End::new(&plans[side], &peers[side]).unwrap());
+        let found = disagreements(&a, &b);
+        let said = found.iter().any(|finding| {
+            finding.is_error()
+                && finding.reason.text
+                    == "node1 and node2 both wait for the other to open the session"
+        });
+        assert_eq!(said, is_passive, "{found:#?}");
+    }
 }
 
 #[test]

@@ -50,3 +50,16 @@ fn addresses_of_services() {
     let origin = asked.lacks[0].origin.as_ref().unwrap();
     assert!(origin.field.contains("exclude-from"), "{origin}");
 }
+
+#[test]
+fn what_all_nodes_tell_is_asked_of_some_or_of_one() {
+    let ranges = configuration(json!({"serviceClusterIPs": [{"cidr": "10.96.0.0/12"}]}));
+    let mut world = vec![ranges];
+    world.extend((1..40).map(|index| node(&format!("n{index}"), &format!("192.0.2.{index}/24"))));
+    let answer = ask(&world, "10.96.0.0/12", None, None);
+    assert_eq!(answer.nodes.len(), 20);
+    assert!(answer.is_well && answer.notes[0].contains("other nodes tell it as well"));
+    let answer = ask(&world, "10.96.0.0/12", Some("n9"), None);
+    assert!(answer.is_well && answer.nodes.len() == 1, "{answer:#?}");
+    assert_eq!(answer.nodes[0].told.len(), 38);
+}

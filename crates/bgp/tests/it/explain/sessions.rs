@@ -96,6 +96,7 @@ fn sides_that_do_not_agree() {
         }),
     );
     let world = with(&[off.clone(), there.clone(), back]);
+    refused(&world, (None, None), "BGPPeer(back): spec.asNumber");
     refused(
         &world,
         (Some("node2"), None),

@@ -167,7 +167,7 @@ fn rule(random: &mut Random, cidrs: &[&str], bits: u8, is_export: bool) -> Value
         1 => rule["source"] = json!("RemotePeers"),
         2 => {
             rule["communities"] =
-                json!({"values": [pick(random, &["64512:100", "64512:7", "1:2:3"])]})
+                json!({"values": [pick(random, &["64512:100", "64512:7", "1:2:3"])]});
         }
         3 => rule["asPathPrefix"] = json!([65001]),
         4 => rule["priority"] = json!(pick(random, &[512, 1024])),
@@ -186,6 +186,10 @@ fn rule(random: &mut Random, cidrs: &[&str], bits: u8, is_export: bool) -> Value
     rule
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "specs are written where they are used"
+)]
 fn object(kind: &str, name: &str, spec: Value) -> Value {
     json!({"apiVersion": "projectcalico.org/v3", "kind": kind, "metadata": {"name": name}, "spec": spec})
 }

@@ -28,7 +28,7 @@ const MAX_TRIED: usize = 512;
 pub(super) async fn examine(folder: &Path, plan: &Plan) -> Vec<Finding> {
     let mut findings = Vec::new();
     let sockets = Sockets::in_folder(folder);
-    let mut said = String::new();
+    let mut is_silent = false;
     for family in Family::BOTH {
         let of_family = plan.family(family);
         if of_family.address.is_none() && of_family.peers.is_empty() {
@@ -40,13 +40,11 @@ pub(super) async fn examine(folder: &Path, plan: &Plan) -> Vec<Finding> {
         };
         match asked.await {
             Ok(found) => findings.extend(found),
+            // One BIRD 2 speaks both, and where neither answers it is said once.
+            Err(bird::Error::Unreachable { .. }) if is_silent => {}
             Err(error) => {
-                // One BIRD 2 speaks both.
-                let text = Causes(&error).to_string();
-                if said != text {
-                    findings.push(silent(&text, folder));
-                    said = text;
-                }
+                findings.push(silent(&Causes(&error).to_string(), folder));
+                is_silent = true;
             }
         }
     }
@@ -185,7 +183,6 @@ async fn not_established(peer: &Peer, protocol: &Protocol) -> Finding {
     Finding::error(
         Reason::new(text + &more)
             .of(peer.origin.clone())
-            .value(address)
             .remedy(remedy),
     )
 }

@@ -56,12 +56,14 @@ impl Live {
         let mut live = Self::default();
         let prefix = answer.prefix;
         let of_node = answer.nodes.iter().find(|one| one.node == node);
-        if let Err(error) = live.ask_bird(folder, prefix, of_node).await {
+        let asked = live.ask_bird(folder, prefix, of_node).await;
+        let has_answered = asked.is_ok();
+        if let Err(error) = asked {
             let error = Causes(&error);
             live.differences
                 .push(format!("BIRD does not answer: {error}"));
         }
-        let made = match kernel_routes(prefix) {
+        let made: Vec<Maker> = match kernel_routes(prefix) {
             Ok(routes) => {
                 live.kernel = routes.iter().map(|(_, text)| text.clone()).collect();
                 routes.into_iter().map(|(maker, _)| maker).collect()
@@ -74,7 +76,10 @@ impl Live {
             }
         };
         if let Some(of_node) = of_node {
-            live.compare(of_node, made);
+            if has_answered {
+                live.compare_bird(of_node);
+            }
+            live.compare_kernel(of_node, &made);
         }
         live
     }
@@ -121,7 +126,7 @@ impl Live {
         Ok(())
     }
 
-    fn compare(&mut self, of_node: &NodeAnswer, made: Vec<Maker>) {
+    fn compare_bird(&mut self, of_node: &NodeAnswer) {
         for down in &self.down {
             self.differences.push(format!(
                 "the session {} is not established: {} since {}",
@@ -152,6 +157,9 @@ impl Live {
         {
             self.differences.push("BIRD has no route to it".to_owned());
         }
+    }
+
+    fn compare_kernel(&mut self, of_node: &NodeAnswer, made: &[Maker]) {
         let Some(programmed) = &of_node.programmed else {
             return;
         };
@@ -164,11 +172,9 @@ impl Live {
             return;
         }
         let by = programmed.by.unwrap_or_default();
-        self.differences.push(match made.first() {
+        self.differences.push(match self.kernel.first() {
             None => format!("the kernel has no route to it, which {by} should program"),
-            Some(_) => {
-                format!("the kernel's route to it is not one of {by}, which should program it")
-            }
+            Some(other) => format!("the kernel has {other}, and not what {by} should program"),
         });
     }
 }
@@ -218,23 +224,19 @@ fn kernel_routes(prefix: IpNet) -> route::Result<Vec<(Maker, String)>> {
         .into_iter()
         .filter(|route| route.destination == prefix);
     let shown = routes.map(|route| {
-        let mut text = match route.kind {
-            Kind::Unicast => String::new(),
-            kind => format!("{kind:?} ").to_lowercase(),
-        };
-        text += &prefix.to_string();
-        if let Some(gateway) = route.gateway {
-            text += &format!(" via {gateway}");
+        let mut words = Vec::new();
+        if route.kind != Kind::Unicast {
+            words.push(format!("{:?}", route.kind).to_lowercase());
         }
+        words.push(prefix.to_string());
+        words.extend(route.gateway.map(|gateway| format!("via {gateway}")));
         let link = links.iter().find(|link| Some(link.index) == route.device);
-        if let Some(link) = link {
-            text += &format!(" dev {}", link.name);
-        }
-        text += &format!(" proto {}", maker(route.protocol));
+        words.extend(link.map(|link| format!("dev {}", link.name)));
+        words.push(format!("proto {}", maker(route.protocol)));
         if route.metric != 0 {
-            text += &format!(" metric {}", route.metric);
+            words.push(format!("metric {}", route.metric));
         }
-        (route.protocol, text)
+        (route.protocol, words.join(" "))
     });
     Ok(shown.collect())
 }
