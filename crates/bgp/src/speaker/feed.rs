@@ -199,10 +199,11 @@ impl Feed {
     /// sessions. Tells whether the plan may be another.
     pub(super) fn follow_workloads(&mut self, is_wanted: bool, inputs: &mut Inputs) -> bool {
         self.workloads.follow(is_wanted);
-        let updates = self.workloads.take().into_iter();
-        updates.fold(false, |is_concerned, update| {
-            inputs.update(update) || is_concerned
-        })
+        let mut is_concerned = false;
+        for update in self.workloads.take() {
+            is_concerned |= inputs.update(update);
+        }
+        is_concerned
     }
 }
 
