@@ -1,5 +1,7 @@
 //! Services and what is behind them, which are no resources of Calico.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::{Service, ServiceSpec, ServiceStatus};
 use k8s_openapi::api::discovery::v1::{Endpoint as SliceEndpoint, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -7,6 +9,9 @@ use serde::Deserialize;
 
 use super::endpoint::Endpoint;
 use super::source::{KubernetesSource, item};
+
+/// The label of nodes with their names.
+const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// What is used of a service.
 #[derive(Deserialize)]
@@ -16,12 +21,36 @@ struct ServiceContent {
     status: Option<ServiceStatus>,
 }
 
-/// What is used of a slice; the same in all versions of the API.
+/// What is used of a slice.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct SliceContent {
     metadata: ObjectMeta,
-    endpoints: Option<Vec<SliceEndpoint>>,
+    #[serde(default)]
+    address_type: String,
+    endpoints: Option<Vec<EndpointContent>>,
     ports: Option<Vec<EndpointPort>>,
+}
+
+/// An endpoint, in all versions of the API.
+#[derive(Deserialize)]
+struct EndpointContent {
+    #[serde(flatten)]
+    endpoint: SliceEndpoint,
+    /// Where `v1beta1` has the node's name.
+    topology: Option<BTreeMap<String, String>>,
+}
+
+impl From<EndpointContent> for SliceEndpoint {
+    fn from(content: EndpointContent) -> Self {
+        let EndpointContent { endpoint, topology } = content;
+        let of_topology = || topology.and_then(|mut labels| labels.remove(HOSTNAME));
+        let node_name = endpoint.node_name.or_else(of_topology);
+        Self {
+            node_name,
+            ..endpoint
+        }
+    }
 }
 
 /// All services, as what their reader makes of them.
@@ -58,15 +87,17 @@ pub fn endpoint_slices<V>(
     KubernetesSource::new(client.clone(), versions.into(), move |object| {
         let SliceContent {
             metadata,
+            address_type,
             endpoints,
             ports,
         } = serde_json::from_str(object)?;
         let of = metadata.clone();
+        let endpoints = endpoints.map(|all| all.into_iter().map(Into::into).collect());
         let slice = EndpointSlice {
+            address_type,
             metadata,
             endpoints,
             ports,
-            ..EndpointSlice::default()
         };
         Ok(item(&of, read(slice)))
     })
