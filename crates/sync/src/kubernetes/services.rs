@@ -85,20 +85,44 @@ pub fn endpoint_slices<V>(
         Endpoint::new(base, "endpointslices", true)
     });
     KubernetesSource::new(client.clone(), versions.into(), move |object| {
-        let SliceContent {
-            metadata,
-            address_type,
-            endpoints,
-            ports,
-        } = serde_json::from_str(object)?;
-        let of = metadata.clone();
-        let endpoints = endpoints.map(|all| all.into_iter().map(Into::into).collect());
-        let slice = EndpointSlice {
-            address_type,
-            metadata,
-            endpoints,
-            ports,
-        };
-        Ok(item(&of, read(slice)))
+        let slice = read_slice(object)?;
+        Ok(item(&slice.metadata.clone(), read(slice)))
     })
+}
+
+fn read_slice(object: &str) -> serde_json::Result<EndpointSlice> {
+    let SliceContent {
+        metadata,
+        address_type,
+        endpoints,
+        ports,
+    } = serde_json::from_str(object)?;
+    Ok(EndpointSlice {
+        address_type,
+        metadata,
+        endpoints: endpoints.map(|all| all.into_iter().map(Into::into).collect()),
+        ports,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_say_of_which_family_and_where_endpoints_are() {
+        let nodes = |object: &str| {
+            let slice = read_slice(object).unwrap();
+            assert_eq!(slice.address_type, "IPv6");
+            let endpoints = slice.endpoints.unwrap().into_iter();
+            endpoints.map(|one| one.node_name).collect::<Vec<_>>()
+        };
+        let here = Some("here".to_owned());
+        let v1 = r#"{"metadata": {"name": "a"}, "addressType": "IPv6", "endpoints":
+            [{"addresses": ["fd00::1"], "nodeName": "here", "deprecatedTopology": {"zone": "z"}}, {"addresses": ["fd00::2"]}]}"#;
+        assert_eq!(nodes(v1), [here.clone(), None]);
+        let v1beta1 = r#"{"metadata": {"name": "a"}, "addressType": "IPv6", "endpoints":
+            [{"addresses": ["fd00::1"], "topology": {"kubernetes.io/hostname": "here"}}]}"#;
+        assert_eq!(nodes(v1beta1), [here]);
+    }
 }
