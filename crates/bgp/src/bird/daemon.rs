@@ -34,6 +34,9 @@ const START_INTERVAL: Duration = Duration::from_millis(20);
 /// Between two looks at whether a recovery is over.
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(200);
 
+/// After a recovery: how long it may take until peers have been told everything, and then of the end.
+const TELLING: Duration = Duration::from_secs(2);
+
 /// How a BIRD is run, and when it counts as stuck.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -346,10 +349,15 @@ impl Daemon {
     /// Ends it so that peers keep its routes, which they do once: not before they have everything of the last time.
     async fn end_gracefully(&self, process: &mut Process) {
         let recovered = async {
+            let mut waited = false;
             while let Ok(status) = self.socket.status().await
                 && status.recovery.is_some()
             {
+                waited = true;
                 sleep(RECOVERY_INTERVAL).await;
+            }
+            if waited {
+                sleep(TELLING).await;
             }
         };
         if timeout(self.options.recovery_limit, recovered)
