@@ -28,7 +28,7 @@ fn await_routes(cluster: &Cluster, to: &Pod, proto: &str, not: &str) {
         let word = format!("proto {proto} ");
         routes
             .iter()
-            .filter(|route| (route.to_string() + " ").contains(&word))
+            .filter(|route| (String::clone(route) + " ").contains(&word))
             .count()
     };
     cluster.eventually(&format!("routes of {proto} and not of {not}"), || {
