@@ -11,8 +11,8 @@
 
 mod log;
 mod process;
+mod recovery;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use tortie_backoff::{Backoff, Retries};
 use tortie_error::Causes;
 
 use self::log::Log;
-use self::process::Process;
+use self::process::{Process, config_of};
 use super::command::Configure;
 use super::error::{Error, Result};
 use super::socket::{Limits, Socket};
@@ -33,6 +33,9 @@ const START_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Between two looks at whether a recovery is over.
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(200);
+
+/// After a recovery: how long it may take until peers have been told everything, and then of the end.
+const TELLING: Duration = Duration::from_secs(2);
 
 /// How a BIRD is run, and when it counts as stuck.
 #[derive(Debug, Clone)]
@@ -163,7 +166,8 @@ impl Daemon {
         let mut starts = 0;
         loop {
             let begun = Instant::now();
-            let (mut process, was_taken_over) = match self.take_over_or_start(last_said).await {
+            let found = self.take_over_or_start(last_said, starts > 0).await;
+            let (mut process, was_taken_over) = match found {
                 Ok(found) => found,
                 Err(error @ (Error::Foreign { .. } | Error::Hidden { .. })) => return Err(error),
                 Err(error) => {
@@ -226,16 +230,20 @@ impl Daemon {
         }
     }
 
-    async fn take_over_or_start(&self, last_said: &log::LastSaid) -> Result<(Process, bool)> {
-        let found = match self.take_over().await? {
-            Some(process) => {
-                tracing::info!(
-                    process = process.id(),
-                    "BIRD runs already and is taken over"
-                );
-                (process, true)
-            }
-            None => (self.start(last_said).await?, false),
+    async fn take_over_or_start(
+        &self,
+        last_said: &log::LastSaid,
+        is_restart: bool,
+    ) -> Result<(Process, bool)> {
+        let found = if let Some(process) = self.take_over().await? {
+            tracing::info!(
+                process = process.id(),
+                "BIRD runs already and is taken over"
+            );
+            (process, true)
+        } else {
+            let recovers = is_restart || recovery::is_needed(&self.options.socket).await;
+            (self.start(last_said, recovers).await?, false)
         };
         // The file may have been replaced after it was read, and before the socket was there to tell.
         if let Err(error) = self.socket.configure(&Configure::default()).await {
@@ -266,15 +274,10 @@ impl Daemon {
         Ok(Some(process))
     }
 
-    async fn start(&self, last_said: &log::LastSaid) -> Result<Process> {
+    async fn start(&self, last_said: &log::LastSaid, recovers: bool) -> Result<Process> {
         let options = &self.options;
         last_said.forget();
-        let mut process = Process::start(
-            &options.program,
-            &options.config,
-            &options.socket,
-            &options.log,
-        )?;
+        let mut process = Process::start(options, recovers)?;
         let listening = async {
             // One that is killed leaves its socket behind, where nobody listens.
             while self.socket.connect().await.is_err() {
@@ -346,10 +349,15 @@ impl Daemon {
     /// Ends it so that peers keep its routes, which they do once: not before they have everything of the last time.
     async fn end_gracefully(&self, process: &mut Process) {
         let recovered = async {
+            let mut waited = false;
             while let Ok(status) = self.socket.status().await
                 && status.recovery.is_some()
             {
+                waited = true;
                 sleep(RECOVERY_INTERVAL).await;
+            }
+            if waited {
+                sleep(TELLING).await;
             }
         };
         if timeout(self.options.recovery_limit, recovered)
@@ -389,12 +397,4 @@ impl Daemon {
         // One that the kernel cannot end is left to it.
         let _ = timeout(self.options.end_limit, process.ended()).await;
     }
-}
-
-/// The file that a BIRD was started with.
-fn config_of(process: u32) -> Option<PathBuf> {
-    let line = fs::read(format!("/proc/{process}/cmdline")).ok()?;
-    let words = String::from_utf8(line).ok()?;
-    let mut words = words.split('\0').skip_while(|word| *word != "-c");
-    words.nth(1).map(PathBuf::from)
 }

@@ -13,6 +13,10 @@ use crate::{Family, Plan, Problem};
 /// `rtm_protocol` of the agent's routes to other nodes, and of those that end here.
 const AGENT: u8 = 80;
 
+/// How long BIRD waits for its peers after a restart before it tells of anything, in seconds. Those that live are back
+/// sooner, also after an error; by BIRD's default, one that does not holds up all others for four minutes.
+const RECOVERY: u32 = 60;
+
 /// Writes a plan. The text holds passwords.
 pub fn bird2(plan: &Plan) -> String {
     let mut out = Text::default();
@@ -20,7 +24,8 @@ pub fn bird2(plan: &Plan) -> String {
         out,
         "# Written by Tortie from what the datastore says: changes are lost."
     );
-    line!(out, "router id {};\n", plan.router_id);
+    line!(out, "router id {};", plan.router_id);
+    line!(out, "graceful restart wait {RECOVERY};\n");
     line!(out, "protocol device {{");
     debug(&mut out, plan.log, "states");
     line!(out, "  scan time 2;\n}}\n");

@@ -5,6 +5,7 @@
 mod dying;
 mod gobgp;
 mod kills;
+mod kubernetes;
 mod mesh;
 mod outside;
 mod peers;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
+use super::Options;
 use crate::bird::error::{Error, Result};
 use crate::bird::socket::Connection;
 
@@ -36,24 +37,27 @@ enum Origin {
 }
 
 impl Process {
-    /// Starts BIRD in a process group of its own, so that what ends ours, as ^C does, leaves it alone. `-R`: peers may
-    /// still have the routes of one that was killed. `-d`: in the foreground, and with a log where its configuration says
-    /// nothing about one.
-    pub(super) fn start(program: &Path, config: &Path, socket: &Path, log: &Path) -> Result<Self> {
+    /// Starts BIRD in a process group of its own, so that what ends ours, as ^C does, leaves it alone. `-R`: it recovers the
+    /// routes of one before it. `-d`: in the foreground, and with a log where its configuration says nothing about one.
+    pub(super) fn start(options: &Options, recovers: bool) -> Result<Self> {
+        let (program, log) = (&options.program, &options.log);
         // Writing never blocks, whether somebody reads or not; what does not fit is lost.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::open(log, flags, Mode::empty());
         let fifo = opened.map_err(|error| Error::file("open", log)(error.into()))?;
         let failed = |source| Error::Program {
-            program: program.to_owned(),
+            program: program.clone(),
             source,
         };
         let stdout = fifo.try_clone().map_err(failed)?;
         let mut command = Command::new(program);
-        command.arg("-R").arg("-d").arg("-s").arg(socket);
+        if recovers {
+            command.arg("-R");
+        }
+        command.arg("-d").arg("-s").arg(&options.socket);
         let child = command
             .arg("-c")
-            .arg(config)
+            .arg(&options.config)
             .current_dir("/")
             .process_group(0)
             .stdin(Stdio::null())
@@ -129,4 +133,12 @@ fn has_ended(handle: &OwnedFd) -> bool {
         tv_nsec: 0,
     };
     poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+/// The file that a BIRD was started with.
+pub(super) fn config_of(process: u32) -> Option<PathBuf> {
+    let line = std::fs::read(format!("/proc/{process}/cmdline")).ok()?;
+    let words = String::from_utf8(line).ok()?;
+    let mut words = words.split('\0').skip_while(|word| *word != "-c");
+    words.nth(1).map(PathBuf::from)
 }

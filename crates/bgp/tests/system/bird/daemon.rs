@@ -118,6 +118,17 @@ async fn loses_no_route(pair: &Pair, happens: impl AsyncFnOnce()) -> String {
             status.is_ok_and(|status| status.recovery.is_none())
         })
         .await;
+        // It hears of the end a moment later, and bridges no other restart before.
+        await_that("the neighbour knows that it is over", async || {
+            let asked = pair.b.socket().protocols_all().await;
+            let protocols = asked.unwrap_or_default();
+            let sessions = protocols.iter().filter_map(|one| one.session.as_ref());
+            sessions
+                .filter(|session| !session.is_neighbor_restarting)
+                .count()
+                == 2
+        })
+        .await;
     };
     tokio::select! {
         () = watched => {}
@@ -184,6 +195,32 @@ fn an_ordered_restart_waits_until_the_one_before_is_over() {
         .await;
         println!("{seen}");
     });
+}
+
+/// One that waits for a peer that is down tells nobody of anything.
+#[test]
+fn only_a_bird_with_another_one_before_it_waits_for_its_peers() {
+    let pair = Pair::new();
+    let run = || {
+        block_on(async {
+            let recovers = async || {
+                let status = pair.a.socket().status().await.unwrap();
+                status.recovery.is_some()
+            };
+            let mut held = Held::run(options(&pair.a));
+            let first = held.other_than(0).await;
+            assert!(!recovers().await, "nothing was there before");
+            kill(first.process, Signal::KILL);
+            let second = held.other_than(first.process).await;
+            assert!(recovers().await, "peers may have the routes of the first");
+
+            held.task.abort();
+            kill(second.process, Signal::KILL);
+            let third = Held::run(options(&pair.a)).other_than(second.process).await;
+            assert!(!third.was_taken_over && recovers().await);
+        });
+    };
+    pair.a.namespace().run(run).unwrap();
 }
 
 #[test]

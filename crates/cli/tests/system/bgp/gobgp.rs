@@ -1,4 +1,4 @@
-//! A router with another program: GoBGP learns what BIRD does.
+//! A router with another program: `GoBGP` learns what BIRD does.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::multi_node::speaker::Speaker;
 
 const OUTSIDE: u32 = 65001;
 
-/// GoBGP, which ends with the value.
+/// `GoBGP`, which ends with the value.
 struct GoBgp {
     namespace: Namespace,
     process: Child,
@@ -111,7 +111,8 @@ fn gobgp_learns_blocks_borrowed_addresses_and_services() {
     let speakers = Speaker::everywhere(&cluster);
     let pods = cluster.pods_everywhere();
     let gobgp = GoBgp::start(&cluster, node, addresses[0]);
-    let community = (64512 << 16) | 100;
+    // 64512:100, as one number.
+    let community = 64512 * 65536 + 100;
     for (pod, member) in pods.iter().zip(cluster.members()) {
         for (address, via) in pod.addresses.iter().zip(member.addresses) {
             let expected = address.is_ipv4().then_some(community);

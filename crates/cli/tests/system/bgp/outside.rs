@@ -118,8 +118,8 @@ fn filters_decide_what_is_told_and_what_is_taken() {
     assert!(found.contains("BGP.as_path: 64512 64512 64512"), "{found}");
     assert!(found.contains("(64512,666)"), "{found}");
     let has = |node: usize, network: &str| {
-        let routes = cluster.members()[node].run("ip", "route show proto bird");
-        routes.contains(network)
+        let kernel = cluster.members()[node].run("ip", "route show proto bird");
+        kernel.contains(network)
     };
     cluster.eventually("what is accepted is in the kernel", || has(0, told[0]));
     assert!(!has(0, told[1]), "what is rejected is in the kernel");

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::multi_node::cluster::Cluster;
 
-/// Where `addresses` are peers of nodes, with these fields besides `peerIP` and `asNumber`: one BGPPeer for each.
+/// Where `addresses` are peers of nodes, with these fields besides `peerIP` and `asNumber`: one `BGPPeer` for each.
 pub(super) fn peer_with(
     cluster: &Cluster,
     name: &str,

@@ -72,9 +72,9 @@ fn nodes_with_numbers_of_their_own_speak_through_their_router() {
         hops.iter()
             .any(|hop| route.contains(&format!("via {hop} ")))
     };
-    let routes = cluster.routes_to(1, &pods[2]);
-    assert!(!routes.iter().any(is_short), "{routes:?}");
-    assert!(routes[0].contains("via 172.20.1.254 "), "{routes:?}");
+    let kernel = cluster.routes_to(1, &pods[2]);
+    assert!(!kernel.iter().any(is_short), "{kernel:?}");
+    assert!(kernel[0].contains("via 172.20.1.254 "), "{kernel:?}");
 
     // The router lets the next hop be where it is in the same network: packets take the short way.
     router.run(&conf("ttl security on;"));

@@ -106,7 +106,9 @@ impl Conf {
                 .told
                 .iter()
                 .filter(|net| net.addr().is_ipv4() == is_ipv4);
-            let told: String = told.map(|net| format!("route {net} blackhole; ")).collect();
+            let told = told.fold(String::new(), |told, net| {
+                told + &format!("route {net} blackhole; ")
+            });
             let _ = writeln!(
                 text,
                 "protocol kernel {{ scan time 1; {version} {{ import none; export where source = RTS_BGP && dest = RTD_UNICAST; }}; }}\n\

@@ -100,8 +100,8 @@ fn a_pod_tells_its_node_a_prefix_which_other_nodes_learn() {
         cluster.eventually(
             &format!("node {node} has routes to what the pod tells"),
             || {
-                let routes = cluster.routes_to_block_of(node, &behind);
-                routes
+                let kernel = cluster.routes_to_block_of(node, &behind);
+                kernel
                     .iter()
                     .filter(|route| route.contains("proto bird"))
                     .count()

@@ -42,7 +42,7 @@ pub(crate) struct Cluster {
 
 /// What all nodes share.
 enum Datastore {
-    Etcd(Etcd),
+    Etcd(Box<Etcd>),
     Kubernetes(Box<KubeApiServer>),
 }
 
@@ -61,7 +61,7 @@ impl Cluster {
         let mut cluster = Self {
             members,
             pods: 0,
-            datastore: Datastore::Etcd(etcd),
+            datastore: Datastore::Etcd(Box::new(etcd)),
             fabric,
         };
         cluster.apply(&pools(overlay));

@@ -50,6 +50,7 @@ impl Speaker {
         let folder = member.folder();
         command
             .args(["bgp", "--withdraw", "--node", &member.name])
+            .args(["--log-level", "debug"])
             .arg("--config-folder")
             .arg(folder.join("bird"))
             .arg("--run-folder")
