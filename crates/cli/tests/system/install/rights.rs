@@ -15,7 +15,7 @@ use crate::multi_node::member::{BINARY, Member};
 const NAMESPACE: &str = "tortie-system";
 
 /// How long a program may take for its first work.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A program that goes on, with its log.
 struct Program {
