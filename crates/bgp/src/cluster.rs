@@ -29,6 +29,8 @@ pub struct Cluster {
     agent_programs: BTreeMap<String, Option<String>>,
     /// By name.
     affinities: BTreeMap<String, BlockAffinity>,
+    /// Names of the affinities of each node.
+    affinities_of: BTreeMap<String, BTreeSet<String>>,
     slices: Vec<EndpointSlice>,
     /// Workloads of this machine's node that peer with it.
     workload_peers: Vec<Update>,
@@ -45,6 +47,7 @@ impl Cluster {
             configurations: BTreeMap::new(),
             agent_programs: BTreeMap::new(),
             affinities: BTreeMap::new(),
+            affinities_of: BTreeMap::new(),
             slices: Vec::new(),
             workload_peers: Vec::new(),
             disabled_pools: BTreeSet::new(),
@@ -69,6 +72,13 @@ impl Cluster {
         match (resource, of_node) {
             (Resource::BlockAffinity(affinity), _) => {
                 let name = affinity.metadata.name.clone();
+                if let Some(before) = self.affinities.get(&name)
+                    && let Some(names) = self.affinities_of.get_mut(&before.spec.node)
+                {
+                    names.remove(&name);
+                }
+                let of_node = self.affinities_of.entry(affinity.spec.node.clone());
+                of_node.or_default().insert(name.clone());
                 self.affinities.insert(name, *affinity);
             }
             (Resource::BgpConfiguration(configuration), Some(node)) => {
@@ -175,8 +185,8 @@ impl Cluster {
         inputs.node_configuration = self.configurations.get(node).cloned().unwrap_or_default();
         inputs.agent_programs[1] = self.agent_programs.get(node).cloned().flatten();
         inputs.blocks.clear();
-        let affinities = self.affinities.values();
-        for affinity in affinities.filter(|affinity| affinity.spec.node == node) {
+        let names = self.affinities_of.get(node).into_iter().flatten();
+        for affinity in names.filter_map(|name| self.affinities.get(name)) {
             inputs.update(Update::Resource(affinity.clone().into()));
         }
         inputs.workload_peers.clear();
