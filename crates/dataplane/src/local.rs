@@ -12,6 +12,7 @@ use tortie_kernel::link::Mac;
 use tortie_kernel::route::{self, Batch, Neighbour, Protocol, Route, Scope, Socket};
 use tortie_kernel::sysctl::{self, Sysctl, Workload, workload_interface};
 
+use self::peering::Peering;
 use crate::desired::{DesiredState, InterfaceState};
 
 /// Routes that we did not make are left for so long on a new interface: whoever sets the workload up may have made them
@@ -41,6 +42,7 @@ pub struct LocalNetwork {
     rp_filter: String,
     /// What is known of each workload's interface, by its number.
     devices: BTreeMap<u32, Device>,
+    peering: Peering,
 }
 
 #[derive(Debug)]
@@ -67,6 +69,7 @@ impl LocalNetwork {
             options,
             rp_filter: rp_filter.unwrap_or_else(|_| "1".to_owned()),
             devices: BTreeMap::new(),
+            peering: Peering::default(),
         })
     }
 
@@ -134,7 +137,7 @@ impl LocalNetwork {
             let refused = self.socket.apply(&batch)?.into_iter();
             problems.extend(refused.map(|(_, error)| error.to_string()));
         }
-        let addresses = peering::changes(desired, self.options.ipv6);
+        let addresses = self.peering.changes(desired, self.options.ipv6);
         if !addresses.is_empty() {
             let refused = self.socket.apply(&addresses)?.into_iter();
             // What is known of interfaces may be a moment old.

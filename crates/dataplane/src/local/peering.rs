@@ -1,6 +1,6 @@
 //! The addresses that the host shows to workloads that speak BGP with it, on the interfaces of these workloads.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -8,32 +8,46 @@ use tortie_kernel::route::{Batch, Scope};
 
 use crate::desired::DesiredState;
 
-/// What is missing on workloads' interfaces, and what is not wanted there any more. The kernel's own link-local addresses
-/// stay.
-pub(super) fn changes(desired: &DesiredState, ipv6: bool) -> Batch {
-    let mut batch = Batch::new();
-    let offered: Vec<IpAddr> = desired.peering_addresses().collect();
-    for (interface, endpoint) in desired.active_workloads() {
-        let Some(state) = desired.interface(interface) else {
-            continue;
-        };
-        let peers = endpoint.local_bgp_peer.is_some();
-        let wanted = offered
-            .iter()
-            .filter(|one| peers && (ipv6 || one.is_ipv4()));
-        let wanted: BTreeSet<IpAddr> = wanted.copied().collect();
-        let present = state.addresses.iter().filter(|one| !is_link_local(one));
-        let present: BTreeSet<IpAddr> = present.copied().collect();
-        for address in wanted.difference(&present) {
-            batch.add_address_of_scope(state.index, IpNet::from(*address), Scope::LINK);
-        }
-        for address in present.difference(&wanted) {
-            batch.delete_address(state.index, IpNet::from(*address));
-        }
-    }
-    batch
+/// What was given to interfaces, by their numbers. Other addresses there are others': some CNI plugins give the host's side
+/// one.
+#[derive(Debug, Default)]
+pub(super) struct Peering {
+    given: BTreeSet<(u32, IpAddr)>,
 }
 
-fn is_link_local(address: &IpAddr) -> bool {
-    matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
+impl Peering {
+    /// What is missing on workloads' interfaces, and what is not wanted there any more.
+    pub(super) fn changes(&mut self, desired: &DesiredState, ipv6: bool) -> Batch {
+        let interfaces = desired.workload_interfaces();
+        let present: BTreeMap<u32, _> = interfaces
+            .map(|(_, state)| (state.index, &state.addresses))
+            .collect();
+        let is_there = |(index, address): &(u32, IpAddr)| {
+            let addresses = present.get(index);
+            addresses.is_some_and(|all| all.contains(address))
+        };
+        let wanted = wanted(desired, ipv6);
+        let mut batch = Batch::new();
+        for (index, address) in wanted.iter().filter(|one| !is_there(one)) {
+            batch.add_address_of_scope(*index, IpNet::from(*address), Scope::LINK);
+        }
+        // What is known of interfaces may be a moment old: one that was just added need not be there yet.
+        self.given.retain(|(index, _)| present.contains_key(index));
+        for (index, address) in self.given.difference(&wanted) {
+            batch.delete_address(*index, IpNet::from(*address));
+        }
+        self.given.retain(is_there);
+        self.given.extend(wanted);
+        batch
+    }
+}
+
+fn wanted(desired: &DesiredState, ipv6: bool) -> BTreeSet<(u32, IpAddr)> {
+    let offered = desired.peering_addresses();
+    let offered: Vec<IpAddr> = offered.filter(|one| ipv6 || one.is_ipv4()).collect();
+    let peers = desired.active_workloads();
+    let peers = peers.filter(|(_, endpoint)| endpoint.local_bgp_peer.is_some());
+    let interfaces = peers.filter_map(|(interface, _)| desired.interface(interface));
+    let wanted = interfaces.flat_map(|state| offered.iter().map(|one| (state.index, *one)));
+    wanted.collect()
 }

@@ -41,10 +41,10 @@ fn five_nodes_do_without_one_of_two_reflectors() {
     }
     speakers.remove(0).kill();
     kill_bird(&cluster.members()[0]);
-    cluster.members()[0].run("ip", "link set eth0 down");
     cluster.eventually("the reflector is gone", || {
         (2..5).all(|node| established(&cluster, node) == 2)
     });
+    cluster.members()[0].run("ip", "link set eth0 down");
     // What is new is told by the other one.
     cluster.apply(
         "apiVersion: projectcalico.org/v3\nkind: IPPool\nmetadata: {name: more}\n\

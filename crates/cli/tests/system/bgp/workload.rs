@@ -60,11 +60,9 @@ fn place_behind(pod: &Pod) -> Pod {
 #[test]
 fn a_pod_tells_its_node_a_prefix_which_other_nodes_learn() {
     let mut cluster = Cluster::new(Overlay::Bgp, &[0, 0]);
-    // Pods may speak with their node; what one tells leads to its node, and is passed on as it is in a pool.
+    // What a pod tells leads to its node, and is passed on as it is in a pool.
     cluster.apply(
-        "apiVersion: projectcalico.org/v3\nkind: FelixConfiguration\nmetadata: {name: default}\n\
-         spec: {defaultEndpointToHostAction: Accept}\n---\n\
-         apiVersion: projectcalico.org/v3\nkind: BGPPeer\nmetadata: {name: pods}\n\
+        "apiVersion: projectcalico.org/v3\nkind: BGPPeer\nmetadata: {name: pods}\n\
          spec: {localWorkloadSelector: app == 'router', asNumber: 65201}\n---\n\
          apiVersion: projectcalico.org/v3\nkind: BGPPeer\nmetadata: {name: nodes}\n\
          spec: {nodeSelector: all(), peerSelector: all(), nextHopMode: Self}\n",
@@ -90,6 +88,18 @@ fn a_pod_tells_its_node_a_prefix_which_other_nodes_learn() {
     let mut router = Router::in_pod(&pods[0]);
     router.run(&conf());
     let sessions = NODE_SIDE.map(|address| address.parse().unwrap());
+    // Somebody else's stays.
+    let links = cluster.links(0);
+    let interface = links.iter().find(|link| link.starts_with("cali")).unwrap();
+    let foreign = "192.0.2.77/32";
+    let member = &cluster.members()[0];
+    member.run("ip", &format!("address add {foreign} dev {interface}"));
+    let addresses = || member.run("ip", &format!("address show dev {interface}"));
+    cluster.eventually("the node has addresses for the pod", || {
+        NODE_SIDE
+            .iter()
+            .all(|address| addresses().contains(address))
+    });
     for session in sessions {
         cluster.eventually(&format!("the pod has a session with {session}"), || {
             router.is_established(session)
@@ -135,9 +145,11 @@ fn a_pod_tells_its_node_a_prefix_which_other_nodes_learn() {
     cluster.eventually("what it told is gone", || {
         cluster.routes_to_block_of(1, &behind).is_empty()
     });
-    cluster.eventually("and so is the node's address towards it", || {
-        let addresses = cluster.members()[0].run("ip", "address show");
-        NODE_SIDE.iter().all(|address| !addresses.contains(address))
+    cluster.eventually("and so are the node's addresses towards it", || {
+        !NODE_SIDE
+            .iter()
+            .any(|address| addresses().contains(address))
     });
+    assert!(addresses().contains(foreign), "{}", addresses());
     drop(again);
 }
