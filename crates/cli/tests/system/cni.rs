@@ -10,6 +10,7 @@ mod install;
 mod kubernetes;
 mod machines;
 mod other_commands;
+mod plugins;
 mod site;
 mod tls;
 mod turns;
