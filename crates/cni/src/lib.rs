@@ -24,6 +24,7 @@ mod endpoint;
 mod error;
 mod gates;
 mod gc;
+mod gone;
 mod identity;
 pub mod install;
 mod ipam;

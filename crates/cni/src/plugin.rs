@@ -17,6 +17,7 @@ use crate::config::{NetworkConfig, written_version_of};
 use crate::context::Context;
 use crate::datastore::Datastore;
 use crate::error::{Code, Error, Result};
+use crate::gone::Record;
 use crate::ipam::{self, Wanted};
 use crate::request::{Command, Request};
 use crate::upgrade::{Places, upgrade};
@@ -231,6 +232,15 @@ fn answer(
     environment: Source<'_>,
 ) -> Result<Option<Value>> {
     check_command(request.command, config.version()?)?;
+    let record = Record::of(plugin, request, config, environment);
+    match (request.command, &record) {
+        (Command::Del, Some(record)) if record.is_there() => {
+            tracing::info!("A DEL before has done all that there was to do");
+            return Ok(None);
+        }
+        (Command::Add, Some(record)) => record.remove()?,
+        _ => {}
+    }
     let work = async {
         let opened = Datastore::open(config, environment).await;
         let context = opened
@@ -241,11 +251,17 @@ fn answer(
         })?;
         dispatch(plugin, &context).await
     };
-    tokio::runtime::Builder::new_current_thread()
+    let outcome = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Error::of(Code::Other, "the plugin cannot start"))?
-        .block_on(work.in_current_span())
+        .block_on(work.in_current_span());
+    match (request.command, &record, &outcome) {
+        (Command::Del, Some(record), Ok(_)) => record.leave(),
+        (Command::Add, Some(record), _) => record.remove()?,
+        _ => {}
+    }
+    outcome
 }
 
 /// Refuses commands that the version of the configuration does not have.

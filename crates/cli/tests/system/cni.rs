@@ -6,6 +6,7 @@ mod addresses;
 mod connecting;
 mod containerd;
 mod failing;
+mod gone;
 mod install;
 mod kubernetes;
 mod machines;
