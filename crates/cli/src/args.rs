@@ -47,7 +47,7 @@ pub(crate) use bgp::{
     BGP_RUN_FOLDER, BIRD1_FOLDER, BIRD2_FOLDER, Bgp, BgpCommand, BgpDoctor, BgpRender, BgpRun,
     BgpStatus, BgpStatusOutput, BgpSubject, BgpWhy, BirdSyntax, NodeStatusArgs,
 };
-pub(crate) use cni::{Cni, CniCommand, CniInstall};
+pub(crate) use cni::{Cni, CniCommand, CniInstall, CniPlaces, CniUninstall};
 pub(crate) use confirm::{Apply, Confirm};
 pub(crate) use controllers::Controllers;
 pub(crate) use datastore::{Datastore, DatastoreCommand, MigrateCommand};

@@ -125,8 +125,9 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Webhooks(args) => apiserver::run_webhooks(args, &global).await,
         Command::Cni(args) => match args.command {
             CniCommand::Install(args) => cni::install(&args).await,
+            CniCommand::Uninstall(args) => cni::uninstall(&args),
             // The plugins have run already.
-            CniCommand::Calico(_) | CniCommand::CalicoIpam(_) => Ok(ExitCode::SUCCESS),
+            _ => Ok(ExitCode::SUCCESS),
         },
         Command::Render(args) => render::run(&args, &global).await,
         Command::Ipam(args) => ipam::run(args, &global).await,

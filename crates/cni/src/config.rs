@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::error::{Code, Error, Result};
 use crate::request::is_identifier;
 use crate::result::CniResult;
-use crate::version::CniVersion;
+use crate::version::{CniVersion, UnknownVersion};
 
 pub(crate) use host::{mtu, node_name};
 
@@ -233,25 +233,26 @@ impl fmt::Debug for NetworkConfig {
 impl NetworkConfig {
     /// Reads a configuration and refuses one that cannot be right, whatever is asked.
     pub fn parse(text: &[u8]) -> Result<Self> {
-        let mut value: Value = serde_json::from_slice(text).map_err(Error::of(
-            Code::Decode,
-            "the network configuration on the standard input is not JSON",
-        ))?;
-        if !value.is_object() {
-            let message = "the network configuration on the standard input is not a JSON object";
-            return Err(Error::new(Code::Decode, message));
-        }
-        remove_nulls(&mut value);
-        let config: Self = serde_path_to_error::deserialize(value).map_err(|error| {
-            let message = format!(
-                "network configuration: `{}`: {}",
-                error.path(),
-                error.inner()
-            );
-            Error::new(Code::Decode, message)
-        })?;
+        let config: Self = decode(&read_json(text)?)?;
         config.check()?;
         Ok(config)
+    }
+
+    /// What a configuration for another plugin says of the log. Such plugins have no such fields, but may be given them.
+    pub(crate) fn for_log_of(text: &[u8]) -> Self {
+        let value: Value = serde_json::from_slice(text).unwrap_or_default();
+        let text = |key: &str| {
+            value
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        Self {
+            log_level: text("log_level"),
+            log_file_path: text("log_file_path").into(),
+            ..Self::default()
+        }
     }
 
     fn check(&self) -> Result<()> {
@@ -259,14 +260,7 @@ impl NetworkConfig {
         let Self {
             name, device_type, ..
         } = self;
-        if name.is_empty() {
-            return Err(Error::config("network configuration: `name` is missing"));
-        }
-        if !is_identifier(name) {
-            return Err(Error::config(format!(
-                "network configuration: `name` is `{name}`: it must start with a letter or digit and have only those, `_`, `.` and `-`"
-            )));
-        }
+        check_name(name)?;
         if !["", "veth", "netkit"].contains(&device_type.as_str()) {
             return Err(Error::config(format!(
                 "network configuration: `device_type` is `{device_type}`: expected `veth` or `netkit`"
@@ -292,11 +286,7 @@ impl NetworkConfig {
 
     /// The version that results are to have.
     pub fn version(&self) -> Result<CniVersion> {
-        self.cni_version
-            .parse()
-            .map_err(|error: crate::version::UnknownVersion| {
-                Error::new(Code::IncompatibleVersion, error.to_string())
-            })
+        parse_version(&self.cni_version)
     }
 
     /// The version as the configuration writes it, for answers.
@@ -327,6 +317,50 @@ impl NetworkConfig {
     pub fn mesos_labels(&self) -> &[Label] {
         &self.args.mesos.network_info.labels.labels
     }
+}
+
+/// A configuration as JSON, in which `null` counts as absent.
+pub(crate) fn read_json(text: &[u8]) -> Result<Value> {
+    let mut value: Value = serde_json::from_slice(text).map_err(Error::of(
+        Code::Decode,
+        "the network configuration on the standard input is not JSON",
+    ))?;
+    if !value.is_object() {
+        let message = "the network configuration on the standard input is not a JSON object";
+        return Err(Error::new(Code::Decode, message));
+    }
+    remove_nulls(&mut value);
+    Ok(value)
+}
+
+/// Those fields of a configuration that a type has. An error names the field.
+pub(crate) fn decode<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let message = format!(
+            "network configuration: `{}`: {}",
+            error.path(),
+            error.inner()
+        );
+        Error::new(Code::Decode, message)
+    })
+}
+
+pub(crate) fn parse_version(text: &str) -> Result<CniVersion> {
+    text.parse()
+        .map_err(|error: UnknownVersion| Error::new(Code::IncompatibleVersion, error.to_string()))
+}
+
+/// Whether a network may have this name.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() {
+        return Err(Error::config("network configuration: `name` is missing"));
+    }
+    if !is_identifier(name) {
+        return Err(Error::config(format!(
+            "network configuration: `name` is `{name}`: it must start with a letter or digit and have only those, `_`, `.` and `-`"
+        )));
+    }
+    Ok(())
 }
 
 /// The `cniVersion` of any text, for answers to what cannot be read otherwise; empty if there is none.

@@ -94,6 +94,12 @@ impl Datastore {
     }
 }
 
+/// What tells the datastore that a configuration means from others, for processes of this machine.
+pub(crate) fn place(config: &NetworkConfig, environment: Source<'_>) -> Result<String> {
+    let meant = target(config, environment)?.datastore().map_err(wrong)?;
+    Ok(meant.place())
+}
+
 /// The datastore that a configuration means; what it leaves open comes from the environment.
 fn target(config: &NetworkConfig, environment: Source<'_>) -> Result<Target> {
     let NetworkConfig {

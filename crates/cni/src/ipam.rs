@@ -22,6 +22,7 @@ use crate::request::Command;
 use crate::result::CniResult;
 
 pub(crate) use calico::{collect_garbage, configuration, held};
+pub(crate) use lock::path as lock_file;
 
 /// What is wanted of Calico's address management.
 #[derive(Debug, Clone, Default)]

@@ -1,4 +1,5 @@
-//! The CNI plugins `calico` and `calico-ipam`: they connect containers to the network, and give them addresses.
+//! The CNI plugins: `calico` and `calico-ipam`, which connect containers to the network and give them addresses, and those
+//! of the CNI project that clusters use beside them.
 //!
 //! A runtime calls a plugin as a program: it says in the environment what is to be done ([`Request`]), hands over the
 //! network's configuration ([`NetworkConfig`]) and gets a [`CniResult`] or an [`Error`] back. [`plugin::main`] is that
@@ -23,6 +24,7 @@ mod endpoint;
 mod error;
 mod gates;
 mod gc;
+mod gone;
 mod identity;
 pub mod install;
 mod ipam;
@@ -31,6 +33,7 @@ mod logging;
 mod machine;
 mod network;
 pub mod plugin;
+mod plugins;
 mod profile;
 mod request;
 mod result;

@@ -18,6 +18,7 @@ use crate::cluster::{self, CustomKind};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::ipam;
+use crate::request::Request;
 
 /// What the names of pods of machines begin with.
 const POD_PREFIX: &str = "virt-launcher-";
@@ -288,6 +289,12 @@ fn owner<'a>(
 fn launching_pod<'a>(context: &'a Context<'_>) -> Option<&'a str> {
     let pod = context.identity.pod.as_deref();
     pod.filter(|pod| pod.starts_with(POD_PREFIX) && context.knows_namespace())
+}
+
+/// Whether a request may be about a pod that runs a virtual machine.
+pub(crate) fn is_launching(request: &Request) -> bool {
+    let pod = request.arguments.get("K8S_POD_NAME");
+    pod.is_some_and(|pod| pod.starts_with(POD_PREFIX))
 }
 
 async fn read_pod(context: &Context<'_>, name: &str) -> Result<Option<Pod>> {

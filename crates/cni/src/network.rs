@@ -272,7 +272,7 @@ pub(crate) fn tear_down_host(host_name: &str) -> Result<()> {
 }
 
 /// Deletes a link by name, and tells whether there was one.
-fn delete(socket: &mut Socket, name: &str) -> Result<bool> {
+pub(crate) fn delete(socket: &mut Socket, name: &str) -> Result<bool> {
     let failed = || kernel(format!("`{name}` cannot be deleted"));
     let Some(link) = socket.link(name).map_err(failed())? else {
         return Ok(false);
@@ -284,13 +284,13 @@ fn delete(socket: &mut Socket, name: &str) -> Result<bool> {
     }
 }
 
-fn find(socket: &mut Socket, name: &str) -> Result<Link> {
+pub(crate) fn find(socket: &mut Socket, name: &str) -> Result<Link> {
     let link = socket.link(name);
     let link = link.map_err(kernel(format!("`{name}` cannot be read")))?;
     link.ok_or_else(|| Error::new(Code::Kernel, format!("there is no interface `{name}`")))
 }
 
-fn kernel<E>(message: impl Into<String>) -> impl FnOnce(E) -> Error
+pub(crate) fn kernel<E>(message: impl Into<String>) -> impl FnOnce(E) -> Error
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {

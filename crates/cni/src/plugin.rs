@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tortie_client::connect::{Source, environment};
@@ -17,11 +17,12 @@ use crate::config::{NetworkConfig, written_version_of};
 use crate::context::Context;
 use crate::datastore::Datastore;
 use crate::error::{Code, Error, Result};
+use crate::gone::Record;
 use crate::ipam::{self, Wanted};
 use crate::request::{Command, Request};
 use crate::upgrade::{Places, upgrade};
 use crate::version::CniVersion;
-use crate::{add, check, del, gc, logging, machine, status};
+use crate::{add, check, del, gc, logging, machine, plugins, status};
 
 /// The largest configuration that is read. Those of real networks have a few kilobytes.
 const MAX_CONFIG: u64 = 16 << 20;
@@ -36,22 +37,54 @@ pub enum Plugin {
     Calico,
     /// `calico-ipam`: gives addresses to them.
     CalicoIpam,
+    /// `loopback`: takes the loopback interface up.
+    Loopback,
+    /// `portmap`: leads ports of the node to containers.
+    Portmap,
+    /// `bandwidth`: limits how much containers send and receive.
+    Bandwidth,
+    /// `tuning`: changes settings of the kernel and of interfaces.
+    Tuning,
+    /// `host-local`: gives addresses from ranges of this node.
+    HostLocal,
 }
 
 impl Plugin {
+    /// All of them; Calico's own come first.
+    pub const ALL: [Self; 7] = [
+        Self::Calico,
+        Self::CalicoIpam,
+        Self::Loopback,
+        Self::Portmap,
+        Self::Bandwidth,
+        Self::Tuning,
+        Self::HostLocal,
+    ];
+
     /// The plugin that a program of this name is.
     pub fn from_program_name(program: &OsStr) -> Option<Self> {
-        match Path::new(program).file_name()?.to_str()? {
-            "calico" => Some(Self::Calico),
-            "calico-ipam" => Some(Self::CalicoIpam),
-            _ => None,
-        }
+        let name = Path::new(program).file_name()?.to_str()?;
+        Self::ALL.into_iter().find(|plugin| plugin.name() == name)
     }
 
-    fn name(self) -> &'static str {
+    /// The name by which configurations call it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Calico => "calico",
             Self::CalicoIpam => "calico-ipam",
+            Self::Loopback => "loopback",
+            Self::Portmap => "portmap",
+            Self::Bandwidth => "bandwidth",
+            Self::Tuning => "tuning",
+            Self::HostLocal => "host-local",
+        }
+    }
+
+    /// Reads a configuration for it, and does nothing else.
+    pub fn check_config(self, request: &Request, config: &[u8]) -> Result<()> {
+        match self {
+            Self::Calico | Self::CalicoIpam => NetworkConfig::parse(config).map(drop),
+            _ => plugins::check_config(self, request, config),
         }
     }
 }
@@ -158,7 +191,13 @@ fn serve(
     if request.command == Command::Version {
         return Ok(Some(versions(stdin)));
     }
-    let config = NetworkConfig::parse(stdin)?;
+    let began = Instant::now();
+    let is_calicos = matches!(plugin, Plugin::Calico | Plugin::CalicoIpam);
+    let config = if is_calicos {
+        NetworkConfig::parse(stdin)?
+    } else {
+        NetworkConfig::for_log_of(stdin)
+    };
     logging::start(&config);
     let span = tracing::error_span!(
         "cni",
@@ -169,21 +208,40 @@ fn serve(
         namespace = request.arguments.get("K8S_POD_NAMESPACE"),
         pod = request.arguments.get("K8S_POD_NAME"),
     );
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Error::of(Code::Other, "the plugin cannot start"))?
-        .block_on(answer(plugin, request, (stdin, &config), environment).instrument(span))
+    span.in_scope(|| {
+        let outcome = if is_calicos {
+            answer(plugin, request, (stdin, &config), environment)
+        } else {
+            plugins::answer(plugin, request, stdin)
+        };
+        let milliseconds = began.elapsed().as_millis();
+        match &outcome {
+            Ok(_) => tracing::info!(milliseconds, "The plugin has done what was asked"),
+            Err(error) => {
+                tracing::error!(milliseconds, error = %Causes(error), "The plugin failed");
+            }
+        }
+        outcome
+    })
 }
 
-async fn answer(
+fn answer(
     plugin: Plugin,
     request: &Request,
     (stdin, config): (&[u8], &NetworkConfig),
     environment: Source<'_>,
 ) -> Result<Option<Value>> {
-    let outcome = async {
-        check_command(request.command, config.version()?)?;
+    check_command(request.command, config.version()?)?;
+    let record = Record::of(plugin, request, config, environment);
+    match (request.command, &record) {
+        (Command::Del, Some(record)) if record.is_there() => {
+            tracing::info!("A DEL before has done all that there was to do");
+            return Ok(None);
+        }
+        (Command::Add, Some(record)) => record.remove()?,
+        _ => {}
+    }
+    let work = async {
         let opened = Datastore::open(config, environment).await;
         let context = opened
             .and_then(|datastore| Context::new(request, config, stdin, datastore, environment));
@@ -193,13 +251,21 @@ async fn answer(
         })?;
         dispatch(plugin, &context).await
     };
+    let outcome = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::of(Code::Other, "the plugin cannot start"))?
+        .block_on(work.in_current_span());
+    match (request.command, &record, &outcome) {
+        (Command::Del, Some(record), Ok(_)) => record.leave(),
+        (Command::Add, Some(record), _) => record.remove()?,
+        _ => {}
+    }
     outcome
-        .await
-        .inspect_err(|error| tracing::error!(error = %Causes(error), "The plugin failed"))
 }
 
 /// Refuses commands that the version of the configuration does not have.
-fn check_command(command: Command, version: CniVersion) -> Result<()> {
+pub(crate) fn check_command(command: Command, version: CniVersion) -> Result<()> {
     let since = match command {
         Command::Add | Command::Del | Command::Version => CniVersion::V0_1_0,
         Command::Check => CniVersion::V0_4_0,
@@ -232,6 +298,8 @@ async fn dispatch(plugin: Plugin, context: &Context<'_>) -> Result<Option<Value>
         }
         (Plugin::CalicoIpam, Command::Del) => ipam::release_own(context).await.map(|()| None),
         (Plugin::CalicoIpam, Command::Check) => check::check_held(context).await.map(|()| None),
+        // The others are answered without a datastore.
+        (_, Command::Add | Command::Del | Command::Check) => Ok(None),
         (_, Command::Status) => status(context).await.map(|()| None),
         (_, Command::Gc) => gc(context).await.map(|()| None),
         (_, Command::Version) => Ok(Some(versions(context.raw))),

@@ -4,10 +4,13 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tortie_api::net::parse_cidr;
 
 use crate::version::CniVersion;
+
+/// What routes may have since version 1.1.0.
+const MORE: [&str; 5] = ["mtu", "advmss", "priority", "table", "scope"];
 
 /// What a plugin did, in the form of the newest version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,6 +56,8 @@ pub struct Route {
     pub destination: IpNet,
     /// The next machine.
     pub gateway: Option<IpAddr>,
+    /// What it has besides since version 1.1.0, as it came: numbers such as `mtu` and `priority`.
+    pub more: Map<String, Value>,
 }
 
 impl CniResult {
@@ -99,7 +104,7 @@ impl CniResult {
                 .routes
                 .iter()
                 .filter(|route| route.destination.addr().is_ipv4() == is_ipv4)
-                .map(route_json)
+                .map(|route| route_json(route, CniVersion::V0_2_0))
                 .collect();
             if !routes.is_empty() {
                 part["routes"] = routes.into();
@@ -143,7 +148,7 @@ impl CniResult {
             out["routes"] = self
                 .routes
                 .iter()
-                .map(route_json)
+                .map(|route| route_json(route, version))
                 .collect::<Vec<_>>()
                 .into();
         }
@@ -161,14 +166,14 @@ impl CniResult {
                 address: network(part.get("ip"), key)?,
                 gateway: gateway(part.get("gateway"))?,
             });
-            result.routes.extend(routes(part.get("routes"))?);
+            result.routes.extend(read_routes(part.get("routes"))?);
         }
         Ok(result)
     }
 
     fn parse_by_interface(value: &Value) -> Result<Self, String> {
         let mut result = Self {
-            routes: routes(value.get("routes"))?,
+            routes: read_routes(value.get("routes"))?,
             ..Self::default()
         };
         if let Some(interfaces) = value.get("interfaces").filter(|list| !list.is_null()) {
@@ -187,9 +192,14 @@ impl CniResult {
     }
 }
 
-fn route_json(route: &Route) -> Value {
+fn route_json(route: &Route, version: CniVersion) -> Value {
     let mut part = json!({ "dst": route.destination.to_string() });
     add_gateway(&mut part, "gw", route.gateway);
+    if version >= CniVersion::V1_1_0 {
+        for (key, value) in &route.more {
+            part[key] = value.clone();
+        }
+    }
     part
 }
 
@@ -199,11 +209,17 @@ fn add_gateway(part: &mut Value, key: &str, gateway: Option<IpAddr>) {
     }
 }
 
-fn routes(value: Option<&Value>) -> Result<Vec<Route>, String> {
+/// Routes of a result or of a configuration.
+pub(crate) fn read_routes(value: Option<&Value>) -> Result<Vec<Route>, String> {
     let read = |part: &Value| {
+        let more = part.as_object().into_iter().flatten();
+        let more = more.filter(|(key, value)| MORE.contains(&key.as_str()) && value.is_u64());
         Ok(Route {
             destination: network(part.get("dst"), "dst")?,
             gateway: gateway(part.get("gw"))?,
+            more: more
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
         })
     };
     list(value, "routes")?.iter().map(read).collect()

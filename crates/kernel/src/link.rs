@@ -4,6 +4,7 @@
 
 mod address;
 mod change;
+mod ifb;
 mod mac;
 mod tunnel;
 mod veth;
@@ -26,6 +27,10 @@ const WITHOUT_STATISTICS: u32 = libc::RTEXT_FILTER_SKIP_STATS as u32;
 
 /// A network interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the kernel's"
+)]
 pub struct Link {
     /// Its number in its namespace.
     pub index: u32,
@@ -40,6 +45,14 @@ pub struct Link {
     pub state: OperState,
     /// The largest packet.
     pub mtu: u32,
+    /// Somebody wants all packets that pass by.
+    pub is_promiscuous: bool,
+    /// Somebody wants all packets to groups.
+    pub takes_all_multicast: bool,
+    /// How many packets may wait to be sent.
+    pub queue_length: u32,
+    /// A text of whoever made it; mostly empty.
+    pub alias: String,
     /// What drives it, such as `veth`; empty for hardware and the loopback interface.
     pub kind: String,
     /// The index of the other end or of the interface below, maybe in another namespace.
@@ -109,11 +122,22 @@ impl Socket {
 
     /// The link with this name and its addresses, if there is one.
     pub fn link(&mut self, name: &str) -> route::Result<Option<Link>> {
-        let ask = |out: &mut Writer| {
+        self.find_link(|out: &mut Writer| {
             out.raw(&[0; header::LINK]);
             out.string(libc::IFLA_IFNAME, name);
             out.bytes(libc::IFLA_EXT_MASK, &WITHOUT_STATISTICS.to_ne_bytes());
-        };
+        })
+    }
+
+    /// The link with this index and its addresses, if there is one.
+    pub fn link_at(&mut self, index: u32) -> route::Result<Option<Link>> {
+        self.find_link(|out: &mut Writer| {
+            change::write_header(out, index, 0, 0);
+            out.bytes(libc::IFLA_EXT_MASK, &WITHOUT_STATISTICS.to_ne_bytes());
+        })
+    }
+
+    fn find_link(&mut self, ask: impl Fn(&mut Writer)) -> route::Result<Option<Link>> {
         let Some(mut link) = self.get(libc::RTM_GETLINK, ask, read_link)? else {
             return Ok(None);
         };
@@ -149,6 +173,10 @@ pub(crate) fn read_link(message: &Message<'_>) -> Option<Link> {
         is_running: has(libc::IFF_RUNNING),
         state: OperState::Unknown,
         mtu: 0,
+        is_promiscuous: has(libc::IFF_PROMISC),
+        takes_all_multicast: has(libc::IFF_ALLMULTI),
+        queue_length: 0,
+        alias: String::new(),
         kind: String::new(),
         lower: None,
         addresses: Vec::new(),
@@ -158,6 +186,8 @@ pub(crate) fn read_link(message: &Message<'_>) -> Option<Link> {
             libc::IFLA_IFNAME => attribute.text().clone_into(&mut link.name),
             libc::IFLA_ADDRESS => link.mac = attribute.value.try_into().ok().map(Mac),
             libc::IFLA_MTU => link.mtu = read_number(attribute)?,
+            libc::IFLA_TXQLEN => link.queue_length = read_number(attribute)?,
+            libc::IFLA_IFALIAS => attribute.text().clone_into(&mut link.alias),
             libc::IFLA_LINK => link.lower = read_number(attribute),
             libc::IFLA_OPERSTATE => {
                 link.state = attribute

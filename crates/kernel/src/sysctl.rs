@@ -55,6 +55,19 @@ impl Sysctl {
         }
     }
 
+    /// A setting of the network with a path that somebody gives, such as `net/ipv4/tcp_rmem`.
+    pub fn of_network(path: &str) -> Result<Self> {
+        let is_inside = |part: &str| !["", ".", ".."].contains(&part) && !part.contains('\0');
+        if !path.starts_with("net/") || !path.split('/').all(is_inside) {
+            return Err(Error::NotOfNetwork {
+                path: path.to_owned(),
+            });
+        }
+        Ok(Self {
+            file: PathBuf::from(ROOT).join(path),
+        })
+    }
+
     /// A setting of one interface. `all` and `default` are not interfaces, but have settings too.
     pub fn of_interface(group: Group, interface: &str, setting: &'static str) -> Result<Self> {
         if !is_interface_name(interface) {
@@ -126,6 +139,23 @@ mod tests {
             expected.map(Path::new),
             "{interface}"
         );
+    }
+
+    #[test]
+    fn settings_of_others_than_the_network_are_refused() {
+        assert!(Sysctl::of_network("net/ipv4/conf/eth0.1/arp_filter").is_ok());
+        for path in [
+            "",
+            "kernel/panic",
+            "net",
+            "net/",
+            "/net/x",
+            "net/../kernel/panic",
+            "net//x",
+            "network/x",
+        ] {
+            assert!(Sysctl::of_network(path).is_err(), "{path}");
+        }
     }
 
     #[test]

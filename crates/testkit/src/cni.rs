@@ -58,8 +58,13 @@ pub fn path(namespace: &Namespace) -> String {
 impl Runtime {
     /// A runtime on a node, for which a binary answers to the names of Calico's plugins.
     pub fn new(node: &Namespace, binary: &Path) -> Result<Self> {
+        Self::with_plugins(node, binary, &["calico", "calico-ipam"])
+    }
+
+    /// A runtime on a node, for which a binary answers to these names.
+    pub fn with_plugins(node: &Namespace, binary: &Path, names: &[&str]) -> Result<Self> {
         let folder = tempfile::tempdir().map_err(cannot("create a temporary folder"))?;
-        for name in ["calico", "calico-ipam"] {
+        for name in names {
             let link = folder.path().join(name);
             symlink(binary, &link).map_err(cannot(format!("make {}", link.display())))?;
         }
@@ -76,7 +81,16 @@ impl Runtime {
 
     /// Asks a plugin, in the node's namespace.
     pub fn call(&self, plugin: &str, call: &Call<'_>) -> Result<Answer> {
-        let mut program = command(self.folder.path().join(plugin), Path::new("/"))?;
+        self.call_program(&self.folder.path().join(plugin), call)
+    }
+
+    /// Asks the plugin of this name that the specification's authors wrote.
+    pub fn call_other(&self, plugin: &str, call: &Call<'_>) -> Result<Answer> {
+        self.call_program(&Path::new(OTHERS).join(plugin), call)
+    }
+
+    fn call_program(&self, program: &Path, call: &Call<'_>) -> Result<Answer> {
+        let mut program = command(program, Path::new("/"))?;
         let path: [PathBuf; 2] = [self.folder.path().to_owned(), OTHERS.into()];
         program
             .env("CNI_COMMAND", call.command)

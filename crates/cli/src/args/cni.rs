@@ -11,8 +11,31 @@ Examples:
   tortie cni install --dry-run                    what would be installed on this machine?
   tortie cni install --kubeconfig admin.conf      plugins, configuration and kubeconfig, on the node itself
   SLEEP=true tortie cni install                   in a pod with the node's folders under /host, as Calico's does
+  tortie cni uninstall --dry-run                  what would be removed from this machine?
 
-A runtime calls the plugins by the names `calico` and `calico-ipam`, under which `install` puts this program.";
+A runtime calls the plugins by their names, under which `install` puts this program: `calico` and `calico-ipam`, and
+`loopback`, `portmap`, `bandwidth`, `tuning` and `host-local`, which do what the plugins of those names of the CNI project do.";
+
+const INSTALL_HELP: &str = "\
+Examples:
+  tortie cni install --dry-run                    what would be installed on this machine?
+  tortie cni install --kubeconfig admin.conf      plugins, configuration and kubeconfig, on the node itself
+  tortie cni install --root /mnt/node             on a node whose file system is under that folder
+  tortie cni install --update-binaries=false      leave every plugin alone that is there already
+
+Missing folders are made. Of the plugins that are there already, `calico`, `calico-ipam` and what an earlier install wrote
+are replaced; what somebody else installed stays, unless --update-binaries=true is given. What was written is told on the
+standard error.";
+
+const UNINSTALL_HELP: &str = "\
+Examples:
+  tortie cni uninstall --dry-run                  what would be removed?
+  tortie cni uninstall                            removes it
+  tortie cni uninstall --root /mnt/node           from a node whose file system is under that folder
+
+Removes configurations of the plugin `calico`, its kubeconfig and certificates, and those binaries that are this program in
+any version. Plugins and configurations that somebody else installed stay, and so do folders. Drain the node first: pods that
+were connected cannot be disconnected by a plugin that is gone.";
 
 /// Arguments of `cni`.
 #[derive(Debug, Args)]
@@ -29,8 +52,20 @@ pub(crate) enum CniCommand {
     Calico(CniPlugin),
     /// Give addresses to containers, as a runtime asks it in the environment and on the standard input.
     CalicoIpam(CniPlugin),
+    /// Take the loopback interface up, as a runtime asks it.
+    Loopback(CniPlugin),
+    /// Lead ports of the node to containers, as a runtime asks it, behind another plugin.
+    Portmap(CniPlugin),
+    /// Limit how much containers send and receive, as a runtime asks it, behind another plugin.
+    Bandwidth(CniPlugin),
+    /// Change settings of the kernel and of interfaces of containers, as a runtime asks it, behind another plugin.
+    Tuning(CniPlugin),
+    /// Give addresses to containers from ranges of this node, which it keeps in files, as a plugin asks it.
+    HostLocal(CniPlugin),
     /// Install the plugins on this node.
     Install(Box<CniInstall>),
+    /// Remove the plugins from this node.
+    Uninstall(CniUninstall),
 }
 
 /// Arguments of a plugin.
@@ -41,13 +76,20 @@ pub(crate) struct CniPlugin {
     pub(crate) arguments: Vec<OsString>,
 }
 
-/// Arguments of `cni install`. Each can also be given by the variable that Calico's installer knows.
+/// Arguments of `cni uninstall`.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
-pub(crate) struct CniInstall {
+#[command(after_help = UNINSTALL_HELP)]
+pub(crate) struct CniUninstall {
     /// Only show what would be done.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) places: CniPlaces,
+}
+
+/// Where plugins and configuration are.
+#[derive(Debug, Args)]
+pub(crate) struct CniPlaces {
     /// Folder that the node's file system is under [default: /host if it has one, else /].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) root: Option<PathBuf>,
@@ -62,6 +104,17 @@ pub(crate) struct CniInstall {
         default_value = "/etc/cni/net.d"
     )]
     pub(crate) net_dir: PathBuf,
+}
+
+/// Arguments of `cni install`. Each can also be given by the variable that Calico's installer knows.
+#[derive(Debug, Args)]
+#[command(after_help = INSTALL_HELP)]
+pub(crate) struct CniInstall {
+    /// Only show what would be done.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) places: CniPlaces,
     /// Name of the configuration.
     #[arg(long, env = variables::CNI_CONF_NAME, value_name = "NAME", default_value = DEFAULT_NAME)]
     pub(crate) conf_name: String,
@@ -84,9 +137,9 @@ pub(crate) struct CniInstall {
         default_value = ""
     )]
     pub(crate) skip_binaries: String,
-    /// Whether plugins that are there already are replaced.
-    #[arg(long, env = variables::UPDATE_CNI_BINARIES, value_name = "BOOL", default_value = "true", action = clap::ArgAction::Set)]
-    pub(crate) update_binaries: bool,
+    /// Whether plugins that are there already are replaced [default: those of Calico and our own].
+    #[arg(long, env = variables::UPDATE_CNI_BINARIES, value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub(crate) update_binaries: Option<bool>,
     /// The configuration, with words such as `__CNI_MTU__` to be replaced.
     #[arg(
         long,
@@ -181,12 +234,13 @@ pub(crate) struct CniValues {
         default_value = "false"
     )]
     pub(crate) require_mtu_file: String,
-    /// API group of the custom resources.
+    /// API group of the custom resources [default: the one that the API server has].
     #[arg(
         long,
         env = variables::CALICO_API_GROUP,
         value_name = "GROUP",
-        default_value = "crd.projectcalico.org/v1"
+        default_value = "",
+        hide_default_value = true
     )]
     pub(crate) api_group: String,
     /// Where etcd is.

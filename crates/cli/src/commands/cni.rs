@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tortie_cni::Plugin;
-use tortie_cni::install::{self, Options, ServiceAccount, Values};
+use tortie_cni::install::{self, Installed, Options, Plan, Replaced, ServiceAccount, Values};
 use tortie_error::Causes;
 
-use crate::args::{Cli, CniCommand, CniInstall, Command};
+use crate::args::{Cli, CniCommand, CniInstall, CniPlaces, CniUninstall, Command};
 use crate::commands::agent::node_name;
 
 /// Where a pod with other plugins has them.
@@ -33,12 +33,17 @@ pub(crate) fn by_command(cli: &Cli) -> Option<ExitCode> {
     let Command::Cni(cni) = &cli.command else {
         return None;
     };
-    let (plugin, arguments) = match &cni.command {
-        CniCommand::Calico(plugin) => (Plugin::Calico, &plugin.arguments),
-        CniCommand::CalicoIpam(plugin) => (Plugin::CalicoIpam, &plugin.arguments),
-        CniCommand::Install(_) => return None,
+    let (plugin, given) = match &cni.command {
+        CniCommand::Calico(given) => (Plugin::Calico, given),
+        CniCommand::CalicoIpam(given) => (Plugin::CalicoIpam, given),
+        CniCommand::Loopback(given) => (Plugin::Loopback, given),
+        CniCommand::Portmap(given) => (Plugin::Portmap, given),
+        CniCommand::Bandwidth(given) => (Plugin::Bandwidth, given),
+        CniCommand::Tuning(given) => (Plugin::Tuning, given),
+        CniCommand::HostLocal(given) => (Plugin::HostLocal, given),
+        CniCommand::Install(_) | CniCommand::Uninstall(_) => return None,
     };
-    Some(tortie_cni::plugin::main(plugin, arguments, VERSION))
+    Some(tortie_cni::plugin::main(plugin, &given.arguments, VERSION))
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -48,17 +53,56 @@ pub(crate) async fn install(args: &CniInstall) -> Result<ExitCode> {
     let options = options(args)?;
     let plan = install::plan(&options).await?;
     if args.dry_run {
-        let mut out = std::io::stdout().lock();
-        for step in &plan.steps {
-            writeln!(out, "{step}")?;
-        }
-        return Ok(ExitCode::SUCCESS);
+        return show(&plan);
     }
-    plan.carry_out()?;
+    plan.carry_out(&mut |step, outcome| say(&step.told(outcome)))?;
     if args.sleep {
         stay(&options).await?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Removes the plugins, or shows what would be done. What cannot be removed keeps nothing else from being removed.
+pub(crate) fn uninstall(args: &CniUninstall) -> Result<ExitCode> {
+    let places = &args.places;
+    let root = root(places);
+    let plan = install::plan_removal(&Installed {
+        binary_folders: binary_folders(&root, places),
+        config_folder: below(&root, &places.net_dir),
+    })?;
+    if args.dry_run {
+        return show(&plan);
+    }
+    if plan.steps.is_empty() {
+        let root = root.display();
+        say(&format!(
+            "none of Tortie's CNI plugins are installed under {root}"
+        ));
+    }
+    let mut code = ExitCode::SUCCESS;
+    for step in &plan.steps {
+        match step.carry_out() {
+            Ok(outcome) => say(&step.told(outcome)),
+            Err(error) => {
+                say(&format!("error: {}", Causes(&error)));
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    Ok(code)
+}
+
+fn show(plan: &Plan) -> Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    for step in &plan.steps {
+        writeln!(out, "{step}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn say(line: &str) {
+    // Nothing is left to do if nobody reads it.
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Copies certificates again when they change, until a signal comes.
@@ -78,8 +122,7 @@ async fn stay(options: &Options) -> Result<()> {
 }
 
 fn options(args: &CniInstall) -> Result<Options> {
-    let root = args.root.clone();
-    let root = root.unwrap_or_else(|| install::host_root().to_owned());
+    let root = root(&args.places);
     let binary = std::env::current_exe().context("this program cannot find itself")?;
     let template = match &args.network_config_file {
         Some(file) => Some(
@@ -97,23 +140,25 @@ fn options(args: &CniInstall) -> Result<Options> {
         skip_tls_verify: args.skip_tls_verify,
     };
     let account = account.is_there().then_some(account);
-    let binary_folders = if args.bin_dir.is_empty() {
-        vec![root.join("opt/cni/bin"), root.join("secondary-bin-dir")]
-    } else {
-        args.bin_dir.clone()
-    };
+    let net_dir = &args.places.net_dir;
     Ok(Options {
         binary,
-        binary_folders,
+        binary_folders: binary_folders(&root, &args.places),
+        // In a pod, what is not mounted there is not the node's.
+        make_folders: root != Path::new(IN_POD),
         other_plugins: (root != Path::new("/")).then(|| OTHER_PLUGINS.into()),
         skipped: args
             .skip_binaries
             .split(',')
             .map(|s| s.trim().to_owned())
             .collect(),
-        replace_binaries: args.update_binaries,
-        config_folder: below(&root, &args.net_dir),
-        config_folder_on_node: args.net_dir.clone(),
+        replaced: match args.update_binaries {
+            None => Replaced::Usual,
+            Some(true) => Replaced::All,
+            Some(false) => Replaced::None,
+        },
+        config_folder: below(&root, net_dir),
+        config_folder_on_node: net_dir.clone(),
         config_name: args.conf_name.clone(),
         old_config_name: args.old_conf_name.clone(),
         template,
@@ -151,9 +196,25 @@ fn values(args: &CniInstall, account: Option<&ServiceAccount>) -> Result<Values>
     })
 }
 
+/// Where a pod has the node's folders.
+const IN_POD: &str = "/host";
+
+fn root(places: &CniPlaces) -> PathBuf {
+    let root = places.root.clone();
+    root.unwrap_or_else(|| install::host_root().to_owned())
+}
+
+fn binary_folders(root: &Path, places: &CniPlaces) -> Vec<PathBuf> {
+    if places.bin_dir.is_empty() {
+        vec![root.join("opt/cni/bin"), root.join("secondary-bin-dir")]
+    } else {
+        places.bin_dir.clone()
+    }
+}
+
 /// A path of the node, as it is seen under a root. In a pod the folder is always mounted in the usual place.
 fn below(root: &Path, path: &Path) -> PathBuf {
-    if root == Path::new("/host") {
+    if root == Path::new(IN_POD) {
         return root.join("etc/cni/net.d");
     }
     root.join(path.strip_prefix("/").unwrap_or(path))

@@ -16,9 +16,14 @@ pub(super) fn check(command: &Command) -> Result<()> {
         Command::Agent(args) if !args.explain_config => need("agent", "changes the kernel's rules"),
         Command::Cni(cni) => match &cni.command {
             CniCommand::Install(args)
-                if !args.dry_run && args.root.as_deref().is_none_or(is_system) =>
+                if !args.dry_run && args.places.root.as_deref().is_none_or(is_system) =>
             {
                 need("cni install", "writes to folders of the system")
+            }
+            CniCommand::Uninstall(args)
+                if !args.dry_run && args.places.root.as_deref().is_none_or(is_system) =>
+            {
+                need("cni uninstall", "removes files from folders of the system")
             }
             _ => Ok(()),
         },

@@ -28,6 +28,10 @@ const USUAL: &str = r#"{
       "type": "portmap",
       "snat": true,
       "capabilities": {"portMappings": true}
+    },
+    {
+      "type": "bandwidth",
+      "capabilities": {"bandwidth": true}
     }
   ]
 }
@@ -52,7 +56,7 @@ pub struct Values {
     pub service_port: String,
     /// `__SERVICEACCOUNT_TOKEN__`
     pub token: String,
-    /// `__CALICO_API_GROUP__`
+    /// `__CALICO_API_GROUP__`; if it is empty, the API server is asked.
     pub api_group: String,
     pub etcd_endpoints: String,
     pub etcd_discovery_srv: String,

@@ -51,6 +51,7 @@ pub(super) async fn assign(context: &Context<'_>, wanted: &Wanted) -> Result<Cni
     let route = |network: &IpNet| Route {
         destination: *network,
         gateway: None,
+        more: serde_json::Map::new(),
     };
     let routed: &[IpNet] = if is_active { &networks } else { &[] };
     Ok(CniResult {

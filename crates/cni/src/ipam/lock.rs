@@ -33,7 +33,7 @@ impl Lock {
 }
 
 /// The file that is locked.
-pub(super) fn path(config: &NetworkConfig) -> &Path {
+pub(crate) fn path(config: &NetworkConfig) -> &Path {
     if config.ipam_lock_file.as_os_str().is_empty() {
         Path::new(places::IPAM_LOCK)
     } else {

@@ -21,6 +21,7 @@ fn sample() -> CniResult {
         routes: vec![Route {
             destination: "10.0.0.1/26".parse().expect("a network"),
             gateway: Some("169.254.1.1".parse().expect("an address")),
+            more: serde_json::Map::new(),
         }],
         dns: None,
     }

@@ -11,8 +11,8 @@ use super::forwarding;
 use super::neighbour;
 use super::number::{family, flag, header, route_flag};
 use super::socket::Socket;
-use crate::link;
 use crate::netlink::{Attribute, Message, Writer, attributes, messages};
+use crate::{conntrack, link, qdisc};
 
 /// Where a message has room for eight bits of a table's number only, this says that an attribute has all of it.
 const TABLE_IN_ATTRIBUTE: u8 = libc::RT_TABLE_UNSPEC;
@@ -54,6 +54,37 @@ impl Socket {
             }
         }
         Ok(all)
+    }
+}
+
+impl Socket {
+    /// The index of the interface through which packets to an address leave, if there is a way to it.
+    pub fn device_towards(&mut self, address: IpAddr) -> Result<Option<u32>> {
+        let ask = |out: &mut Writer| {
+            let host = IpNet::from(address);
+            let family = if host.addr().is_ipv4() {
+                family::IPV4
+            } else {
+                family::IPV6
+            };
+            out.raw(&[family, host.prefix_len(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            write_address(out, libc::RTA_DST, address);
+        };
+        let read = |message: &Message<'_>| {
+            let rest = message.payload.get(header::ROUTE..)?;
+            let device = attributes(rest).find(|attribute| attribute.kind == libc::RTA_OIF)?;
+            read_number(device)
+        };
+        match self.get(libc::RTM_GETROUTE, ask, read) {
+            Err(error)
+                if [libc::ENETUNREACH, libc::EHOSTUNREACH]
+                    .map(Some)
+                    .contains(&error.errno()) =>
+            {
+                Ok(None)
+            }
+            found => found,
+        }
     }
 }
 
@@ -212,6 +243,9 @@ pub(super) fn describe(request: &[u8]) -> String {
             entry.map_or_else(unknown, |entry| format!("{verb} the {entry}"))
         }
         libc::RTM_GETNEIGH => "list neighbours".to_owned(),
-        _ => link::describe(&message).unwrap_or_else(unknown),
+        _ => link::describe(&message)
+            .or_else(|| qdisc::describe(&message))
+            .or_else(|| conntrack::describe(&message))
+            .unwrap_or_else(unknown),
     }
 }

@@ -31,7 +31,12 @@ pub struct Socket {
 impl Socket {
     /// Opens a socket in the calling thread's network namespace.
     pub fn open() -> Result<Self> {
-        let netlink = NetlinkSocket::open(libc::NETLINK_ROUTE).map_err(failed("open"))?;
+        Self::open_protocol(libc::NETLINK_ROUTE)
+    }
+
+    /// The same for another part of the kernel that is spoken to in the same way.
+    pub(crate) fn open_protocol(protocol: libc::c_int) -> Result<Self> {
+        let netlink = NetlinkSocket::open(protocol).map_err(failed("open"))?;
         let options = [
             // Errors have a text, and leave out the message that they are about.
             libc::NETLINK_EXT_ACK,

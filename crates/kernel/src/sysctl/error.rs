@@ -12,6 +12,9 @@ pub enum Error {
     /// No interface can have this name.
     #[error("`{name}` cannot be the name of an interface")]
     NotAnInterface { name: String },
+    /// The setting is none of the network.
+    #[error("`{path}` is not the path of a setting below net/")]
+    NotOfNetwork { path: String },
     /// The interface is not there, or no longer.
     #[error("there is no interface `{name}`")]
     MissingInterface { name: String },
@@ -41,7 +44,7 @@ impl Error {
     /// Whether the setting or its interface is not there.
     pub fn is_missing(&self) -> bool {
         match self {
-            Self::NotAnInterface { .. } => false,
+            Self::NotAnInterface { .. } | Self::NotOfNetwork { .. } => false,
             Self::MissingInterface { .. } => true,
             Self::Read { source, .. } | Self::Write { source, .. } => {
                 source.kind() == io::ErrorKind::NotFound

@@ -85,18 +85,33 @@ fn containerd_connects_a_container_and_gives_everything_back() {
     let folder = site.folder.path().to_owned();
     write_image(&folder);
     fs::create_dir(folder.join("bin")).unwrap();
-    for name in ["calico", "calico-ipam"] {
+    for name in [
+        "calico",
+        "calico-ipam",
+        "loopback",
+        "portmap",
+        "bandwidth",
+        "tuning",
+    ] {
         symlink(env!("CARGO_BIN_EXE_tortie"), folder.join("bin").join(name)).unwrap();
     }
     let mut calico = site.config(&json!({"log_file_path": folder.join("cni.log")}));
     let plugin = calico.as_object_mut().unwrap();
     plugin.remove("cniVersion");
     plugin.remove("name");
-    let list = json!({"cniVersion": "0.4.0", "name": "net", "plugins": [calico]});
+    // What a runtime hands over for a pod, here for all containers.
+    let ports = [json!({"hostPort": 8080, "containerPort": 80, "protocol": "tcp"})];
+    let limits = json!({"ingressRate": 80_000_000, "ingressBurst": 8_000_000, "egressRate": 80_000_000, "egressBurst": 8_000_000});
+    let list = json!({"cniVersion": "0.4.0", "name": "net", "plugins": [
+        calico,
+        {"type": "portmap", "runtimeConfig": {"portMappings": ports}},
+        {"type": "bandwidth", "runtimeConfig": {"bandwidth": limits}},
+        {"type": "tuning", "mtu": 1300, "sysctl": {"net.core.somaxconn": "321"}, "dataDir": folder.join("tuning")},
+    ]});
     fs::write(folder.join("net.conflist"), list.to_string()).unwrap();
 
     let inside = format!(
-        "busybox ip -o addr show eth0; busybox ip route; busybox ping -c 1 -W 5 {NODE_IPV4} && echo reached"
+        "busybox ip -o addr show eth0; busybox ip route; busybox ping -c 1 -W 5 {NODE_IPV4} && echo reached; busybox ip link; busybox cat /proc/sys/net/core/somaxconn"
     );
     let mut command = Command::new("unshare");
     command
@@ -107,6 +122,21 @@ fn containerd_connects_a_container_and_gives_everything_back() {
     assert!(text.contains("inet 10.65.0."), "{text}");
     assert!(text.contains("default via 169.254.1.1 dev eth0"), "{text}");
     assert!(text.contains("reached"), "{text}");
+    assert!(text.contains("mtu 1300") && text.contains("321"), "{text}");
+    assert!(text.contains("<LOOPBACK,UP"), "{text}");
+    let on_node = |words: &[&str]| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
+        run_in(site.node.namespace(), command, "")
+    };
+    // The plugins were there, and have taken away what was theirs.
+    let rules = on_node(&["nft", "list", "ruleset"]);
+    assert!(
+        rules.contains("tortie-portmap") && !rules.contains("dnat"),
+        "{rules}"
+    );
+    assert!(!on_node(&["ip", "link"]).contains("bwp"));
+    assert_eq!(fs::read_dir(folder.join("tuning")).unwrap().count(), 0);
     site.assert_nothing_left();
     let profile: Value =
         serde_json::from_str(&site.tortie(&["get", "profile", "net", "-o", "json"], "")).unwrap();

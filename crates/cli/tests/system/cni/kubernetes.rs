@@ -305,3 +305,45 @@ fn a_node_starts_and_connects_pods_with_resources_of_the_newer_group() {
     assert_eq!(handles(&cluster), 1);
     assert_eq!(cluster.site.interfaces(), Vec::<String>::new());
 }
+
+#[test]
+fn an_installation_finds_out_which_group_the_resources_are_in() {
+    for (group, expected) in [
+        ("v1", "crd.projectcalico.org/v1"),
+        ("v3", "projectcalico.org/v3"),
+    ] {
+        let cluster = Cluster::of_group(group);
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().display().to_string();
+        let kubeconfig = cluster.kubeconfig();
+        cluster.tortie(
+            &[
+                "cni",
+                "install",
+                "--root",
+                &root,
+                "--kubeconfig",
+                &kubeconfig,
+            ],
+            "",
+        );
+        let file = folder.path().join("etc/cni/net.d/10-calico.conflist");
+        let config: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        assert_eq!(config["plugins"][0]["calico_api_group"], expected);
+        let asked = [
+            "--api-group",
+            "crd.projectcalico.org/v1",
+            "--conf-name",
+            "asked.conflist",
+        ];
+        let mut words = vec!["cni", "install", "--root", &root];
+        words.extend(asked);
+        cluster.tortie(&words, "");
+        let file = folder.path().join("etc/cni/net.d/asked.conflist");
+        let config: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        assert_eq!(
+            config["plugins"][0]["calico_api_group"],
+            "crd.projectcalico.org/v1"
+        );
+    }
+}
