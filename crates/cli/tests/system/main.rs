@@ -14,5 +14,6 @@ mod ipam;
 mod killed;
 mod multi_node;
 mod operator;
+mod release;
 mod render;
 mod up;
