@@ -74,7 +74,7 @@ struct Package {
     /// The built program.
     #[arg(long, value_name = "FILE")]
     program: PathBuf,
-    /// Its version.
+    /// What the package and the archive are called by.
     #[arg(long, value_name = "VERSION", default_value = env!("CARGO_PKG_VERSION"))]
     version: String,
     /// For which machines it is built, as Go and Debian call them.

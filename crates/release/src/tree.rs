@@ -15,7 +15,7 @@ pub(crate) struct Tree {
     folders: BTreeSet<String>,
 }
 
-/// A file.
+/// What stands under a path.
 #[derive(Debug, Clone)]
 pub(crate) struct File {
     bytes: Vec<u8>,

@@ -6,6 +6,7 @@
 mod bgp_handover;
 mod bgp_lifecycle;
 pub(crate) mod cluster;
+mod kernel;
 pub(crate) mod member;
 pub(crate) mod reach;
 pub(crate) mod speaker;

@@ -67,12 +67,12 @@ fn a_runtime_runs_the_image() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("image.tar");
     let program = stripped(folder.path());
-    let args = |output: &'static str| {
+    let make = |output: &'static str| {
         let output = folder.path().join(output).to_str().unwrap().to_owned();
         let args = [
             "image",
             "--program",
-            TORTIE,
+            &program,
             "--name",
             "registry.test/tortie:1",
             "--add",
@@ -83,8 +83,8 @@ fn a_runtime_runs_the_image() {
         ];
         release(&[&args[..], &[&output]].concat())
     };
-    let first = args("image.tar");
-    let again = args("again.tar");
+    let first = make("image.tar");
+    let again = make("again.tar");
     let digest = |printed: &str| printed.split(' ').next().unwrap().to_owned();
     assert_eq!(digest(&first), digest(&again));
     assert!(file.is_file());
@@ -107,7 +107,7 @@ fn debian_installs_the_package() {
     release(&[
         "deb",
         "--program",
-        TORTIE,
+        &program,
         "--output",
         package.to_str().unwrap(),
     ]);

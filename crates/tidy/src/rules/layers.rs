@@ -16,9 +16,10 @@ const WITHIN_A_LAYER: [(&str, &str); 9] = [
 ];
 
 /// Packages that are part of no program.
-const TOOLS: [&str; 5] = [
+const TOOLS: [&str; 6] = [
     "fuzzing",
     "namespace-baseline",
+    "release",
     "store-contract",
     "testkit",
     "tidy",
