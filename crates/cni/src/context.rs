@@ -10,6 +10,7 @@ use crate::datastore::Datastore;
 use crate::endpoint::Endpoints;
 use crate::error::Result;
 use crate::identity::Identity;
+use crate::network::Waiting;
 use crate::request::Request;
 
 /// One request with all that is needed to serve it.
@@ -28,6 +29,8 @@ pub struct Context<'a> {
     pub identity: Identity,
     /// What names of the interfaces of pods start with.
     pub prefix: String,
+    /// Who waits until the kernel is done with an interface that is deleted.
+    pub waiting: Waiting,
 }
 
 impl<'a> Context<'a> {
@@ -47,6 +50,7 @@ impl<'a> Context<'a> {
             datastore,
             environment,
             identity: Identity::of(request, &node),
+            waiting: Waiting::Here,
             prefix: interface_prefix(environment).unwrap_or_else(|| DEFAULT_VETH_PREFIX.to_owned()),
         })
     }

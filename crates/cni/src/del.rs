@@ -16,7 +16,7 @@ pub async fn del(context: &Context<'_>) -> Result<()> {
     let (request, identity) = (context.request, &context.identity);
     let endpoints = context.endpoints();
     let ((), found) = tokio::try_join!(context.datastore.check_ready(), endpoints.look(identity))?;
-    let interface = Removal::start(&request.namespace, &request.interface);
+    let interface = Removal::start(&request.namespace, &request.interface, context.waiting);
     let is_removed = endpoints.remove(identity, found).await?;
     interface.gone().await?;
     if is_removed {

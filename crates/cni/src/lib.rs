@@ -51,6 +51,7 @@ pub use del::del;
 pub use error::{Code, Error, Result};
 pub use gc::gc;
 pub use identity::Identity;
+pub use network::{Waiting, delete_by_program_name};
 pub use plugin::Plugin;
 pub use request::{Arguments, Command, Request};
 pub use result::{Address, CniResult, Interface, Route};

@@ -29,6 +29,7 @@ use crate::error::{Code, Error, Result};
 
 pub(crate) use check::{Expected, check};
 pub(crate) use removal::Removal;
+pub use removal::{Waiting, delete_by_program_name};
 
 /// Where containers send everything for IPv4.
 pub(crate) const GATEWAY_IPV4: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 1, 1));

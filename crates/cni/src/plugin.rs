@@ -19,6 +19,7 @@ use crate::datastore::Datastore;
 use crate::error::{Code, Error, Result};
 use crate::gone::Record;
 use crate::ipam::{self, Wanted};
+use crate::network::Waiting;
 use crate::request::{Command, Request};
 use crate::upgrade::{Places, upgrade};
 use crate::version::CniVersion;
@@ -245,10 +246,11 @@ fn answer(
         let opened = Datastore::open(config, environment).await;
         let context = opened
             .and_then(|datastore| Context::new(request, config, stdin, datastore, environment));
-        let context = context.map_err(|error| match request.command {
+        let mut context = context.map_err(|error| match request.command {
             Command::Status => error.with_code(Code::NotAvailable),
             _ => error,
         })?;
+        context.waiting = Waiting::Elsewhere;
         dispatch(plugin, &context).await
     };
     let outcome = tokio::runtime::Builder::new_current_thread()

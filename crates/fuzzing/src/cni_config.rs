@@ -1,7 +1,7 @@
-//! The network configuration, results of other plugins and arguments: no bytes make a plugin panic, and what is read is
-//! written in every version's form and read back the same.
+//! The network configuration, those of each plugin, results of other plugins and arguments: no bytes make a plugin panic, and
+//! what is read is written in every version's form and read back the same.
 
-use tortie_cni::{Arguments, CniResult, CniVersion, NetworkConfig, Request};
+use tortie_cni::{Arguments, CniResult, CniVersion, NetworkConfig, Plugin, Request};
 
 /// Checks it with these bytes, and panics if it does not hold.
 pub fn check(data: &[u8]) {
@@ -12,6 +12,20 @@ pub fn check(data: &[u8]) {
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
+    let request = Request::from_environment(|name| {
+        Some(match name {
+            "CNI_COMMAND" => "ADD".to_owned(),
+            "CNI_ARGS" => String::new(),
+            _ => "eth0".to_owned(),
+        })
+    });
+    if let Ok(request) = request {
+        for plugin in Plugin::ALL {
+            if let Err(error) = plugin.check_config(&request, data) {
+                assert!(!error.to_string().is_empty());
+            }
+        }
+    }
     if let Ok(value) = serde_json::from_slice(data)
         && let Ok(result) = CniResult::parse(&value)
     {
@@ -20,6 +34,15 @@ pub fn check(data: &[u8]) {
                 CniResult::parse(&result.to_json(version)).expect("what was written is read");
             if version >= CniVersion::V1_0_0 {
                 assert_eq!(read.ips, result.ips);
+                let ways = |result: &CniResult| {
+                    let routes = result.routes.iter();
+                    routes
+                        .map(|route| (route.destination, route.gateway))
+                        .collect::<Vec<_>>()
+                };
+                assert_eq!(ways(&read), ways(&result));
+            }
+            if version >= CniVersion::V1_1_0 {
                 assert_eq!(read.routes, result.routes);
             }
         }

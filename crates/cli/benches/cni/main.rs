@@ -90,10 +90,12 @@ fn main() {
                 &format!("cni-add/{what}"),
                 bench.all("ADD", &containers, at_once),
             );
-            print(
-                &format!("cni-del/{what}"),
-                bench.all("DEL", &containers, at_once),
-            );
+            for command in ["del", "del-again"] {
+                print(
+                    &format!("cni-{command}/{what}"),
+                    bench.all("DEL", &containers, at_once),
+                );
+            }
         }
         print(
             &format!("cni-version/{name}"),

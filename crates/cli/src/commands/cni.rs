@@ -1,5 +1,6 @@
 //! `tortie cni`: the plugins under their other name, and their installation.
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,11 +21,20 @@ const OTHER_PLUGINS: &str = "/opt/cni/bin";
 /// How often certificates are compared.
 const REFRESH: Duration = Duration::from_secs(10);
 
-/// Runs as a plugin, if the program was called by the name of one.
+/// Runs as a plugin, or as what a plugin started, if the program was called by the name of one.
 pub(crate) fn by_program_name() -> Option<ExitCode> {
     let mut arguments = std::env::args_os();
-    let plugin = Plugin::from_program_name(&arguments.next()?)?;
+    let program = arguments.next()?;
     let rest: Vec<_> = arguments.collect();
+    let first = rest.first().map(OsString::as_os_str);
+    if let Some(is_done) = tortie_cni::delete_by_program_name(&program, first) {
+        return Some(if is_done {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
+    }
+    let plugin = Plugin::from_program_name(&program)?;
     Some(tortie_cni::plugin::main(plugin, &rest, VERSION))
 }
 

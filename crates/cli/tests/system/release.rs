@@ -104,6 +104,7 @@ fn a_runtime_runs_the_image() {
 fn debian_installs_the_package() {
     let folder = tempdir().unwrap();
     let package = folder.path().join("tortie.deb");
+    let program = stripped(folder.path());
     release(&[
         "deb",
         "--program",

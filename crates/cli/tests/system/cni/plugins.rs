@@ -3,6 +3,7 @@
 mod bandwidth;
 mod host_local;
 mod loopback;
+mod policy;
 mod portmap;
 mod tuning;
 
