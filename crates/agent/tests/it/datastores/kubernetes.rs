@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tortie_agent::inputs::{Config, Remark};
+use tortie_agent::inputs::Config;
 use tortie_api::crd::{self, Group};
 use tortie_store::kubernetes::{KubernetesConfig, KubernetesStore};
 use tortie_store::{Kind, Store};
