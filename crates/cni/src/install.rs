@@ -18,6 +18,7 @@ mod step;
 mod template;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::error::{Code, Error, Result};
 
@@ -148,6 +149,23 @@ pub fn refresh_tls(options: &Options) -> Result<()> {
         Plan { steps }.carry_out(&mut |_, _| {})?;
     }
     Ok(())
+}
+
+/// Whether plugins are to reach Kubernetes by a file that is not there.
+pub fn lacks_kubeconfig(options: &Options) -> bool {
+    options.service_account.is_some() && !options.config_folder.join(KUBECONFIG).exists()
+}
+
+/// Gives plugins a new token, and says how long it is good for; nothing where they have none from here. If that fails, they keep
+/// the one that they have.
+pub async fn renew_token(options: &Options) -> Result<Option<Duration>> {
+    let Some(account) = &options.service_account else {
+        return Ok(None);
+    };
+    let (content, lifetime) = account.renewed().await?;
+    let to = options.config_folder.join(KUBECONFIG);
+    Step::Write { to, content }.carry_out()?;
+    Ok(Some(lifetime))
 }
 
 /// The folder that a node's own is seen under, from a container or from the node itself.

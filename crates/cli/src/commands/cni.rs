@@ -4,19 +4,27 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use tokio::signal::unix::{SignalKind, signal};
+use tortie_backoff::{Backoff, Retries};
 use tortie_cni::Plugin;
 use tortie_cni::install::{self, Installed, Options, Plan, Replaced, ServiceAccount, Values};
 use tortie_error::Causes;
 
 use crate::args::{Cli, CniCommand, CniInstall, CniPlaces, CniUninstall, Command};
 use crate::commands::agent::node_name;
+use crate::commands::until_signal;
 
 /// Where a pod with other plugins has them.
 const OTHER_PLUGINS: &str = "/opt/cni/bin";
+
+/// How soon a token is asked for again.
+const RENEWAL: Backoff = Backoff {
+    first: Duration::from_secs(10),
+    most: Duration::from_mins(5),
+    jitter: 0.2,
+};
 
 /// How often certificates are compared.
 const REFRESH: Duration = Duration::from_secs(10);
@@ -115,14 +123,30 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Copies certificates again when they change, until a signal comes.
+/// Copies certificates again when they change, and gives plugins a new token long before the old one runs out, until a signal
+/// comes.
 async fn stay(options: &Options) -> Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let signal = until_signal()?;
+    tokio::pin!(signal);
+    let mut retries = Retries::new(RENEWAL);
+    let mut renewal = Some(Instant::now());
     loop {
+        let is_due = renewal.is_some_and(|at| at <= Instant::now());
+        if is_due || install::lacks_kubeconfig(options) {
+            renewal = match install::renew_token(options).await {
+                Ok(lifetime) => {
+                    retries.reset();
+                    lifetime.map(|lifetime| Instant::now() + lifetime / 2)
+                }
+                Err(error) => {
+                    let retry_in = retries.failed();
+                    tracing::warn!(error = %Causes(&error), ?retry_in, "The plugins' token could not be renewed");
+                    Some(Instant::now() + retry_in)
+                }
+            };
+        }
         tokio::select! {
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
+            () = &mut signal => return Ok(()),
             () = tokio::time::sleep(REFRESH) => {}
         }
         if let Err(error) = install::refresh_tls(options) {

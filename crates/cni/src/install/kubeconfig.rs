@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -50,7 +51,7 @@ impl ServiceAccount {
     pub(super) async fn kubeconfig(&self) -> Result<String> {
         let own = self.token()?;
         let token = match self.request_token(&own).await {
-            Ok(token) => token,
+            Ok((token, _)) => token,
             Err(error) => {
                 let account = &self.plugins_account;
                 tracing::warn!(
@@ -62,6 +63,12 @@ impl ServiceAccount {
             }
         };
         Ok(self.text(&token, &self.authority()?))
+    }
+
+    /// A kubeconfig with a new token for the plugins, and how long that is good for.
+    pub(super) async fn renewed(&self) -> Result<(String, Duration)> {
+        let (token, lifetime) = self.request_token(&self.token()?).await?;
+        Ok((self.text(&token, &self.authority()?), lifetime))
     }
 
     fn server(&self) -> String {
@@ -109,7 +116,8 @@ impl ServiceAccount {
         )
     }
 
-    async fn request_token(&self, own: &str) -> Result<String> {
+    /// A token, and how long it is good for: the API server may give less than was asked for.
+    async fn request_token(&self, own: &str) -> Result<(String, Duration)> {
         let kubeconfig = kube::config::Kubeconfig::from_yaml(&self.text(own, &self.authority()?));
         let kubeconfig = kubeconfig.map_err(failed)?;
         let options = kube::config::KubeConfigOptions::default();
@@ -129,9 +137,12 @@ impl ServiceAccount {
             .create_token_request(name, &PostParams::default(), &request)
             .await
             .map_err(failed)?;
+        let seconds = answer.spec.and_then(|spec| spec.expiration_seconds);
+        let seconds = u64::try_from(seconds.unwrap_or(TOKEN_SECONDS)).unwrap_or_default();
         answer
             .status
             .and_then(|status| status.token)
+            .map(|token| (token, Duration::from_secs(seconds)))
             .ok_or_else(|| Error::new(Code::Datastore, "the API server gave no token"))
     }
 

@@ -25,9 +25,14 @@ struct Program {
 
 impl Program {
     fn start(member: &Member, name: &str, args: &[&str]) -> Self {
+        let args = [args, &["--log-level", "info"]].concat();
+        Self::start_other(member, name, BINARY, &args)
+    }
+
+    fn start_other(member: &Member, name: &str, program: &str, args: &[&str]) -> Self {
         let log = member.folder().join(name);
-        let mut command = member.command(BINARY);
-        command.args(args).args(["--log-level", "info"]);
+        let mut command = member.command(program);
+        command.args(args);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -179,6 +184,71 @@ fn kubernetes_lets_each_program_do_its_work() {
         program.assert_allowed();
     }
     assert!(controllers.said().lines().count() > 0);
+}
+
+/// What a pod sees of its account, in mounts of its own. `$1` is the folder with that, `$2` the program, `$3` the node's files.
+const IN_A_POD: &str = r#"
+mount --make-rprivate /
+mount -t tmpfs none /var/run
+mkdir -p /var/run/secrets/kubernetes.io
+cp -r "$1" /var/run/secrets/kubernetes.io/serviceaccount
+exec "$2" cni install --sleep --root "$3" --log-level info
+"#;
+
+/// The token of plugins is renewed, and comes back if its file goes.
+#[test]
+fn kubernetes_gives_plugins_a_token_again_and_again() {
+    let mut cluster = Cluster::on_kubernetes(&[1]);
+    let member = &cluster.members()[0];
+    member.tortie(&["install", "--no-wait"], "");
+    let of_node = std::fs::read_to_string(kubeconfig_of(&cluster, "tortie-node")).unwrap();
+    let value = |key: &str| {
+        let (_, rest) = of_node.split_once(&format!("{key}: \"")).unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
+    };
+    let (account, host) = (
+        member.folder().join("account"),
+        member.folder().join("host"),
+    );
+    std::fs::create_dir(&account).unwrap();
+    std::fs::write(account.join("token"), value("token")).unwrap();
+    std::fs::write(account.join("namespace"), NAMESPACE).unwrap();
+    std::fs::copy(value("certificate-authority"), account.join("ca.crt")).unwrap();
+    std::fs::create_dir_all(host.join("opt/cni/bin")).unwrap();
+    let port = member.endpoint.rsplit_once(':').unwrap().1.to_owned();
+    for (name, value) in [
+        ("KUBERNETES_SERVICE_HOST", "127.0.0.1"),
+        ("KUBERNETES_SERVICE_PORT", &port),
+        ("CALICO_CNI_SERVICE_ACCOUNT", "tortie-cni-plugin"),
+    ] {
+        cluster.set(name, value);
+    }
+    let member = &cluster.members()[0];
+    let (account, host) = (account.to_str().unwrap(), host.to_str().unwrap());
+    let script = [
+        "--mount", "sh", "-euc", IN_A_POD, "sh", account, BINARY, host,
+    ];
+    let program = Program::start_other(member, "cni-install.log", "unshare", &script);
+    let kubeconfig = format!("{host}/etc/cni/net.d/calico-kubeconfig");
+    let await_token = || {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let text = std::fs::read_to_string(&kubeconfig).unwrap_or_default();
+            if let Some((_, token)) = text.split_once("token: ") {
+                return token.lines().next().unwrap().to_owned();
+            }
+            assert!(Instant::now() < end, "{}", program.said());
+            thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let first = await_token();
+    assert_ne!(first, value("token"));
+    // A token of the same second would be the same.
+    thread::sleep(Duration::from_secs(2));
+    std::fs::remove_file(&kubeconfig).unwrap();
+    assert_ne!(await_token(), first);
+    program.assert_allowed();
+    assert!(!program.said().contains("WARN"), "{}", program.said());
 }
 
 /// By the plugin, as a container runtime does.
