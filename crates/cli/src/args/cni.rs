@@ -13,8 +13,9 @@ Examples:
   SLEEP=true tortie cni install                   in a pod with the node's folders under /host, as Calico's does
   tortie cni uninstall --dry-run                  what would be removed from this machine?
 
-A runtime calls the plugins by their names, under which `install` puts this program: `calico` and `calico-ipam`, and
-`loopback`, `portmap`, `bandwidth`, `tuning` and `host-local`, which do what the plugins of those names of the CNI project do.";
+A runtime calls the plugins by their names, under which `install` puts this program: `calico`
+and `calico-ipam`, and `loopback`, `portmap`, `bandwidth`, `tuning` and `host-local`, which do
+what the plugins of those names of the CNI project do.";
 
 const INSTALL_HELP: &str = "\
 Examples:
@@ -23,19 +24,20 @@ Examples:
   tortie cni install --root /mnt/node             on a node whose file system is under that folder
   tortie cni install --update-binaries=false      leave every plugin alone that is there already
 
-Missing folders are made. Of the plugins that are there already, `calico`, `calico-ipam` and what an earlier install wrote
-are replaced; what somebody else installed stays, unless --update-binaries=true is given. What was written is told on the
-standard error.";
+Missing folders are made. Of the plugins that are there already, `calico`, `calico-ipam` and what
+an earlier install wrote are replaced; what somebody else installed stays, unless
+--update-binaries=true is given. What was written is told on the standard error.";
 
 const UNINSTALL_HELP: &str = "\
 Examples:
-  tortie cni uninstall --dry-run                  what would be removed?
-  tortie cni uninstall                            removes it
-  tortie cni uninstall --root /mnt/node           from a node whose file system is under that folder
+  tortie cni uninstall --dry-run          what would be removed?
+  tortie cni uninstall                    removes it
+  tortie cni uninstall --root /mnt/node   from a node whose file system is under that folder
 
-Removes configurations of the plugin `calico`, its kubeconfig and certificates, and those binaries that are this program in
-any version. Plugins and configurations that somebody else installed stay, and so do folders. Drain the node first: pods that
-were connected cannot be disconnected by a plugin that is gone.";
+Removes configurations of the plugin `calico`, its kubeconfig and certificates, and those
+binaries that are this program in any version. Plugins and configurations that somebody else
+installed stay, and so do folders. Drain the node first: pods that were connected cannot be
+disconnected by a plugin that is gone.";
 
 /// Arguments of `cni`.
 #[derive(Debug, Args)]

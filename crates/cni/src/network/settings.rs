@@ -1,10 +1,17 @@
 //! The kernel's settings for both ends.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use tortie_error::Causes;
 use tortie_kernel::sysctl::{self, Group, Sysctl};
 
 use super::kernel;
 use crate::error::Result;
+
+/// How long the settings of a new interface may be missing.
+const PATIENCE: Duration = Duration::from_millis(500);
+const INTERVAL: Duration = Duration::from_millis(1);
 
 /// The node's end: packets from it are forwarded, and all its questions for hardware addresses answered.
 ///
@@ -54,11 +61,24 @@ pub(super) fn forwarding(ipv4: bool, ipv6: bool, allowed: bool) -> Result<()> {
     Ok(())
 }
 
+/// Where an interface of the same name has just been deleted, the kernel may show the settings of neither for a moment.
 fn set(interface: &str, group: Group, setting: &'static str, value: &str) -> Result<()> {
-    let sysctl = Sysctl::of_interface(group, interface, setting);
-    sysctl
-        .and_then(|sysctl| sysctl.write(value))
-        .map_err(failed())
+    let write = |interface| {
+        let sysctl = Sysctl::of_interface(group, interface, setting);
+        sysctl.and_then(|sysctl| sysctl.write(value))
+    };
+    // It has such settings at all.
+    let is_known =
+        || Sysctl::of_interface(group, "default", setting).is_ok_and(|sysctl| sysctl.exists());
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match write(interface) {
+            Err(error) if error.is_missing() && Instant::now() < end && is_known() => {
+                thread::sleep(INTERVAL);
+            }
+            written => return written.map_err(failed()),
+        }
+    }
 }
 
 fn failed() -> impl FnOnce(sysctl::Error) -> crate::error::Error {
