@@ -14,6 +14,5 @@ mod ipam;
 mod killed;
 mod multi_node;
 mod operator;
-mod release;
 mod render;
 mod up;
