@@ -1,6 +1,7 @@
 //! This machine as a node of its own API server.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
 use async_trait::async_trait;
@@ -21,6 +22,8 @@ pub(super) struct Registration {
     client: Client,
     nodes: Api<Node>,
     settings: Settings,
+    /// Whether the machine got an address at first.
+    has_address: OnceLock<bool>,
 }
 
 impl Registration {
@@ -31,6 +34,7 @@ impl Registration {
             client: client.clone(),
             nodes: Api::all(cluster.clone()),
             settings,
+            has_address: OnceLock::new(),
         })
     }
 
@@ -51,6 +55,7 @@ impl Registration {
             }
             placed => placed?,
         };
+        self.has_address.get_or_init(|| !addresses.is_empty());
         self.report(addresses).await
     }
 
@@ -122,9 +127,9 @@ impl Registrar for Registration {
         true
     }
 
-    /// Whatever was lost before this process began, it has made anew.
+    /// By this process: it may be lost before it was seen. Whatever was lost earlier has been made anew.
     fn was_registered(&self) -> bool {
-        false
+        self.has_address.get() == Some(&true)
     }
 
     async fn register(&self, last: Option<&NodeSpec>) -> Result<(), Failure> {
