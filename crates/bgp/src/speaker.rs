@@ -14,6 +14,7 @@ pub mod departure;
 mod feed;
 mod handover;
 mod node_status;
+mod own_blocks;
 mod report;
 mod secrets;
 mod workloads;

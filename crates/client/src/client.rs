@@ -14,6 +14,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::jiff::Timestamp;
 use tortie_api::k8s::is_kubernetes_policy;
 use tortie_api::meta::{Metadata, Time};
@@ -83,6 +85,15 @@ impl Client {
         let mut list = self.store.list(query).await?;
         list.items.iter_mut().for_each(Resource::set_read_defaults);
         Ok(list)
+    }
+
+    /// Reads the same in parts, for those who need not have everything in memory at once; see [`Store::list_in_parts`].
+    pub fn list_in_parts(&self, query: &Query) -> BoxStream<'_, Result<List>> {
+        let parts = self.store.list_in_parts(query).map_ok(|mut list| {
+            list.items.iter_mut().for_each(Resource::set_read_defaults);
+            list
+        });
+        parts.boxed()
     }
 
     /// Follows changes after a revision. The objects come as stored.

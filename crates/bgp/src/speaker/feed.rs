@@ -11,14 +11,14 @@ use tortie_api::{Kind, Resource};
 use tortie_store::{Query, Store, StoreSource};
 use tortie_sync::{Changed, Followers, Name, Pace, State, Status, Topic, kubernetes};
 
-use super::Options;
 use super::secrets::Secrets;
 use super::workloads::Workloads;
+use super::{Options, own_blocks};
 use crate::inputs::{KINDS, SecretRef};
 use crate::{Inputs, Problem, Update};
 
 /// An object that can be read.
-enum Input {
+pub(super) enum Input {
     Resource(Resource),
     Service(Box<Service>),
     EndpointSlice(Box<EndpointSlice>),
@@ -60,7 +60,10 @@ impl Feed {
         let mut followed = Vec::new();
         for kind in KINDS {
             topics.push(Of::Kind(kind));
-            followed.push(StoreSource::topic(store, Query::all(kind)));
+            followed.push(match kind {
+                Kind::BlockAffinity => own_blocks::topic(store, &options.identity.node),
+                _ => StoreSource::topic(store, Query::all(kind)),
+            });
         }
         if let Some(cluster) = cluster {
             let services =

@@ -3,12 +3,23 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::tempdir;
 
-const TORTIE: &str = env!("CARGO_BIN_EXE_tortie");
+const TOOL: &str = env!("CARGO_BIN_EXE_tortie-release");
+
+/// The program is built beside the tool, for tests of its own.
+fn built() -> PathBuf {
+    let program = Path::new(TOOL).with_file_name("tortie");
+    assert!(
+        program.is_file(),
+        "{} is missing: cargo build -p tortie-cli",
+        program.display()
+    );
+    program
+}
 
 /// A containerd of its own; `$1` is the folder with the image. Prints what its programs say of themselves.
 const SCRIPT: &str = r#"
@@ -33,12 +44,7 @@ run of-bird bird --version 2>&1
 "#;
 
 fn release(args: &[&str]) -> String {
-    // It is built beside the program.
-    let tool = Path::new(TORTIE).with_file_name("tortie-release");
-    let ran = Command::new(&tool).args(args).output();
-    let ran = ran.unwrap_or_else(|error| {
-        panic!("{}: {error}: cargo build -p tortie-release", tool.display())
-    });
+    let ran = Command::new(TOOL).args(args).output().unwrap();
     assert!(
         ran.status.success(),
         "{}",
@@ -50,7 +56,7 @@ fn release(args: &[&str]) -> String {
 /// The program without what debuggers read, which is most of it.
 fn stripped(folder: &Path) -> String {
     let file = folder.join("tortie");
-    output(Command::new("strip").arg("-o").arg(&file).arg(TORTIE));
+    output(Command::new("strip").arg("-o").arg(&file).arg(built()));
     file.to_str().unwrap().to_owned()
 }
 
@@ -135,7 +141,11 @@ fn debian_installs_the_package() {
         assert!(text.contains("ExecStart=/usr/bin/tortie "), "{text}");
         // The program is looked for where it will be.
         let local = folder.path().join(unit);
-        fs::write(&local, text.replace("/usr/bin/tortie", TORTIE)).unwrap();
+        fs::write(
+            &local,
+            text.replace("/usr/bin/tortie", built().to_str().unwrap()),
+        )
+        .unwrap();
         output(Command::new("systemd-analyze").arg("verify").arg(&local));
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use anyhow::{Context as _, Result, bail};
+use futures::TryStreamExt as _;
 use k8s_openapi::api::core::v1::{Secret, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::Api;
@@ -15,6 +16,7 @@ use tortie_bgp::{Cluster, Identity, Inputs, Update};
 use tortie_client::connect::Connection;
 use tortie_config::from_environment;
 use tortie_input::{self as input, Document};
+use tortie_operator::own_namespace;
 use tortie_store::Query;
 use tortie_variables as variables;
 
@@ -22,9 +24,6 @@ use crate::args::{BgpSubject, Global};
 use crate::commands::report::{causes, problem_lines_of};
 use crate::commands::{agent, kubernetes};
 use crate::config;
-
-/// The file with the namespace of the pod that a process is in.
-const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /// Where Calico's own secrets are, if nobody says.
 const DEFAULT_NAMESPACE: &str = "kube-system";
@@ -45,19 +44,17 @@ pub(in crate::commands) fn identity(node: Option<&str>) -> Result<Identity> {
 
 /// Where the Secrets with passwords are.
 pub(in crate::commands) fn secret_namespace(given: Option<&str>) -> String {
-    let of_pod = || std::fs::read_to_string(NAMESPACE_FILE).ok();
-    let found = given.map(ToOwned::to_owned).or_else(of_pod);
-    let found = found.map(|namespace| namespace.trim().to_owned());
+    let found = given.map(ToOwned::to_owned).or_else(own_namespace);
     found.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned())
 }
 
 /// Everything that the plan of a node is made of.
 pub(in crate::commands) async fn inputs(subject: &BgpSubject, global: &Global) -> Result<Inputs> {
     let mut inputs = Inputs::new(identity(subject.node.as_deref())?);
-    let mut read = Read::new(subject, global).await?;
-    for update in std::mem::take(&mut read.updates) {
+    let mut take = |update| {
         inputs.update(update);
-    }
+    };
+    let read = Read::new(subject, global, &mut take).await?;
     for update in read.passwords(&inputs.secrets()).await? {
         inputs.update(update);
     }
@@ -67,38 +64,34 @@ pub(in crate::commands) async fn inputs(subject: &BgpSubject, global: &Global) -
 /// Everything that the plans of all nodes are made of.
 pub(super) async fn cluster(subject: &BgpSubject, global: &Global) -> Result<Cluster> {
     let mut cluster = Cluster::new(identity(subject.node.as_deref())?);
-    let mut read = Read::new(subject, global).await?;
-    for update in std::mem::take(&mut read.updates) {
-        cluster.put(update);
-    }
+    let read = Read::new(subject, global, &mut |update| cluster.put(update)).await?;
     for update in read.passwords(&cluster.secrets()).await? {
         cluster.put(update);
     }
     Ok(cluster)
 }
 
-/// Objects of files or a datastore. Passwords of files are among them, and those of a cluster are asked for by name.
+/// What is told of objects as they are read: of a large cluster not all are in memory at once.
+type Take<'a> = dyn FnMut(Update) + 'a;
+
+/// Where objects were read. Passwords of files are among these, and those of a cluster are asked for by name.
 struct Read {
-    updates: Vec<Update>,
     cluster: Option<kube::Client>,
     namespace: String,
 }
 
 impl Read {
-    async fn new(subject: &BgpSubject, global: &Global) -> Result<Self> {
+    async fn new(subject: &BgpSubject, global: &Global, take: &mut Take<'_>) -> Result<Self> {
         let namespace = secret_namespace(subject.secret_namespace.as_deref());
-        let (updates, cluster) = if subject.filename.is_empty() {
+        let cluster = if subject.filename.is_empty() {
             let connection = config::open(global).await?;
-            let updates = of_datastore(&connection).await?;
-            (updates, connection.cluster)
+            of_datastore(&connection, take).await?;
+            connection.cluster
         } else {
-            (of_files(subject, &namespace)?, None)
+            of_files(subject, &namespace)?.into_iter().for_each(take);
+            None
         };
-        Ok(Self {
-            updates,
-            cluster,
-            namespace,
-        })
+        Ok(Self { cluster, namespace })
     }
 
     async fn passwords(&self, wanted: &BTreeSet<SecretRef>) -> Result<Vec<Update>> {
@@ -197,28 +190,39 @@ fn passwords(secret: &Secret) -> Vec<Update> {
     all.collect()
 }
 
-async fn of_datastore(connection: &Connection) -> Result<Vec<Update>> {
-    let mut updates = Vec::new();
+async fn of_datastore(connection: &Connection, take: &mut Take<'_>) -> Result<()> {
     for kind in KINDS {
-        let list = connection.client.list(&Query::all(kind)).await?;
-        for invalid in &list.invalid {
-            let (key, reason) = (&invalid.key, &invalid.reason);
-            warn(&format!("{key} cannot be read: {reason}"))?;
+        let query = Query::all(kind);
+        let mut parts = connection.client.list_in_parts(&query);
+        while let Some(list) = parts.try_next().await? {
+            for invalid in &list.invalid {
+                let (key, reason) = (&invalid.key, &invalid.reason);
+                warn(&format!("{key} cannot be read: {reason}"))?;
+            }
+            list.items
+                .into_iter()
+                .map(Update::Resource)
+                .for_each(&mut *take);
         }
-        updates.extend(list.items.into_iter().map(Update::Resource));
     }
     let Some(cluster) = &connection.cluster else {
-        return Ok(updates);
+        return Ok(());
     };
     match kubernetes::all::<Service>(cluster).await {
-        Ok(services) => updates.extend(services.into_iter().map(Box::new).map(Update::Service)),
+        Ok(services) => services
+            .into_iter()
+            .map(|one| Update::Service(Box::new(one)))
+            .for_each(&mut *take),
         Err(error) => warn_absent("services", &error)?,
     }
     match kubernetes::all::<EndpointSlice>(cluster).await {
-        Ok(slices) => updates.extend(slices.into_iter().map(Box::new).map(Update::EndpointSlice)),
+        Ok(slices) => slices
+            .into_iter()
+            .map(|one| Update::EndpointSlice(Box::new(one)))
+            .for_each(&mut *take),
         Err(error) => warn_absent("endpoint slices", &error)?,
     }
-    Ok(updates)
+    Ok(())
 }
 
 fn warn_absent(what: &str, error: &anyhow::Error) -> Result<()> {
