@@ -1,10 +1,10 @@
 //! The chart, and the objects that it makes.
 
 use serde_json::{Value, json};
-use tortie_api::crd::{self, Group};
+use tortie_api::crd;
 
 use crate::template::{self, Template};
-use crate::values::{ApiGroup, DatastoreType, Values};
+use crate::values::{DatastoreType, Values};
 
 /// The files with objects, in the order in which they are applied.
 const TEMPLATES: [(&str, &str); 7] = [
@@ -119,10 +119,7 @@ impl Chart {
 fn definitions(values: &Values) -> Vec<Value> {
     match values.datastore.r#type {
         DatastoreType::Etcd => Vec::new(),
-        DatastoreType::Kubernetes => crd::manifests(match values.datastore.api_group {
-            ApiGroup::V3 => Group::V3,
-            ApiGroup::V1 => Group::V1,
-        }),
+        DatastoreType::Kubernetes => crd::manifests(values.datastore.api_group.definitions()),
     }
 }
 

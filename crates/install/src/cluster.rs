@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::ListParams;
 use kube::{Api, Client, Error, ResourceExt as _, Result};
-use tortie_api::crd::Group;
 
 use crate::values::ApiGroup;
 
@@ -136,8 +135,8 @@ async fn of_kube_system(client: &Client, name: &str, key: &str) -> String {
 /// The newer group wins, as it does where both are served.
 async fn api_group(client: &Client) -> Result<Option<ApiGroup>> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for (group, of) in [(ApiGroup::V3, Group::V3), (ApiGroup::V1, Group::V1)] {
-        let name = format!("ippools.{}", of.name());
+    for group in [ApiGroup::V3, ApiGroup::V1] {
+        let name = format!("ippools.{}", group.definitions().name());
         match definitions.get_opt(&name).await {
             Ok(None) => {}
             Ok(Some(_)) => return Ok(Some(group)),

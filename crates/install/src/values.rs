@@ -11,6 +11,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tortie_api::crd::Group;
 
 /// Everything that can be set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,6 +73,16 @@ pub enum ApiGroup {
     V3,
     #[serde(rename = "crd.projectcalico.org")]
     V1,
+}
+
+impl ApiGroup {
+    /// As definitions are made for it.
+    pub fn definitions(self) -> Group {
+        match self {
+            Self::V3 => Group::V3,
+            Self::V1 => Group::V1,
+        }
+    }
 }
 
 /// How etcd is reached.

@@ -29,7 +29,7 @@ use tree::Tree;
 
 const EXAMPLES: &str = "\
 Examples:
-  tortie-release image --program target/dist/tortie --add bird --output tortie.oci.tar
+  tortie-release image --program target/dist/tortie --add bird --name tortie:0.1.0 --output tortie.oci.tar
   tortie-release deb --program target/dist/tortie --output tortie.deb
   tortie-release archive --program target/dist/tortie --output tortie.tar.gz
   tortie-release sbom --output tortie.spdx.json
@@ -53,7 +53,7 @@ enum Command {
     /// The program with its pages and completions.
     Archive(Package),
     /// Which crates, of which versions and licences, are in the program (SPDX).
-    Sbom(Sbom),
+    Sbom(Made),
 }
 
 #[derive(Debug, Args)]
@@ -80,21 +80,12 @@ struct Package {
     /// For which machines it is built, as Go and Debian call them.
     #[arg(long, value_name = "NAME", default_value = "amd64")]
     arch: String,
-    /// When all of it was made, in seconds since 1970.
-    #[arg(
-        long,
-        env = "SOURCE_DATE_EPOCH",
-        value_name = "SECONDS",
-        default_value_t = 0
-    )]
-    time: u64,
-    /// Where it is written.
-    #[arg(long, value_name = "FILE")]
-    output: PathBuf,
+    #[command(flatten)]
+    made: Made,
 }
 
 #[derive(Debug, Args)]
-struct Sbom {
+struct Made {
     /// When it was made, in seconds since 1970.
     #[arg(
         long,
@@ -122,12 +113,12 @@ fn run(command: Command) -> Result<()> {
     let (output, bytes) = match command {
         Command::Image(args) => {
             let bytes = image(&args)?;
-            (args.package.output, bytes)
+            (args.package.made.output, bytes)
         }
         Command::Deb(args) => {
             let tree = installed(&args)?;
-            let bytes = deb::package(&tree, &args.version, &args.arch, args.time)?;
-            (args.output, bytes)
+            let bytes = deb::package(&tree, &args.version, &args.arch, args.made.time)?;
+            (args.made.output, bytes)
         }
         Command::Archive(args) => {
             let folder = format!("tortie-{}-{}", args.version, args.arch);
@@ -136,8 +127,8 @@ fn run(command: Command) -> Result<()> {
                 let name = path.strip_prefix("usr/").unwrap_or(path);
                 tree.put(&format!("{folder}/{name}"), file.clone());
             }
-            let bytes = digest::gzip(&tree.tar(args.time)?)?;
-            (args.output, bytes)
+            let bytes = digest::gzip(&tree.tar(args.made.time)?)?;
+            (args.made.output, bytes)
         }
         Command::Sbom(args) => (args.output, sbom::document(args.time)?.into_bytes()),
     };
@@ -164,10 +155,15 @@ fn image(args: &Image) -> Result<Vec<u8>> {
     own.put_program("usr/bin/tortie", &package.program)?;
     own.put_text(
         "usr/share/doc/tortie/sbom.spdx.json",
-        &sbom::document(package.time)?,
+        &sbom::document(package.made.time)?,
     );
-    let layers = [base.tar(package.time)?, own.tar(package.time)?];
-    oci::archive(&layers, args.name.as_str(), &package.arch, package.time)
+    let layers = [base.tar(package.made.time)?, own.tar(package.made.time)?];
+    oci::archive(
+        &layers,
+        args.name.as_str(),
+        &package.arch,
+        package.made.time,
+    )
 }
 
 /// What a machine gets.
@@ -182,7 +178,7 @@ fn installed(args: &Package) -> Result<Tree> {
     tree.put_text("usr/share/doc/tortie/copyright", &licence);
     tree.put_text(
         "usr/share/doc/tortie/sbom.spdx.json",
-        &sbom::document(args.time)?,
+        &sbom::document(args.made.time)?,
     );
     tree.put_pages(&args.program)?;
     tree.put_completions(&args.program)?;

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 use tortie_install::apply::{self, Options, Outcome};
 use tortie_install::cluster::Cluster;
-use tortie_install::{ApiGroup, Chart, Release, Rendered, Values};
+use tortie_install::{Chart, Release, Rendered, Values};
 
 use crate::args::{Global, Install, InstallOutput};
 use crate::config::cluster;
@@ -77,14 +77,10 @@ fn render(args: &Install, found: Option<&Cluster>) -> Result<Rendered> {
     let values = Values::new(files, args.set.iter().map(String::as_str))?;
     let group = found.and_then(|found| found.api_group);
     if let Some(group) = group.filter(|group| *group != values.datastore.api_group) {
-        let has = |group| match group {
-            ApiGroup::V3 => "projectcalico.org",
-            ApiGroup::V1 => "crd.projectcalico.org",
-        };
         bail!(
             "datastore.apiGroup: {} was given, and the cluster has its resources in {}: what is there would not be seen",
-            has(values.datastore.api_group),
-            has(group)
+            values.datastore.api_group.definitions().name(),
+            group.definitions().name()
         );
     }
     let release = Release {

@@ -127,6 +127,27 @@ fn only_the_agent_is_privileged_and_nothing_is_written_into_images() {
     assert_eq!(spec["securityContext"]["runAsNonRoot"], true);
 }
 
+/// The image runs as nobody if nothing is said, and folders of the node are root's.
+#[test]
+fn what_nodes_write_is_mounted_and_theirs() {
+    let rendered = render(&["bgp.enabled=true"]);
+    let spec = &object(&rendered, "DaemonSet", "tortie-node")["spec"]["template"]["spec"];
+    assert_eq!(spec["securityContext"]["runAsUser"], 0);
+    let containers = spec["containers"].as_array().expect("containers");
+    let bgp = containers
+        .iter()
+        .find(|one| one["name"] == "bgp")
+        .expect("bgp");
+    let mounts = bgp["volumeMounts"].as_array().expect("mounts");
+    // BIRD's configuration and its socket.
+    for folder in ["/var/lib/tortie", "/var/run/calico"] {
+        assert!(
+            mounts.iter().any(|mount| mount["mountPath"] == folder),
+            "{folder}"
+        );
+    }
+}
+
 #[test]
 fn a_value_cannot_become_something_else() {
     let tricky = "x\"\n  privileged: true # {{ .Values }}";
