@@ -136,6 +136,15 @@ impl Cluster {
         self.inputs.nodes.contains_key(name)
     }
 
+    /// That there is a node of this name; if not, what is said to who asked for it.
+    pub fn check_node(&self, name: &str) -> Result<(), String> {
+        if self.has_node(name) {
+            return Ok(());
+        }
+        let names = some_names(self.nodes().map(|name| &**name));
+        Err(format!("there is no Node({name}); there is {names}"))
+    }
+
     /// The secrets that sessions of any node have passwords from.
     pub fn secrets(&self) -> BTreeSet<SecretRef> {
         let peers = self.inputs.peers.values();
@@ -219,4 +228,16 @@ impl Cluster {
     pub(crate) fn address_of(&self, node: &str, family: Family) -> Option<IpAddr> {
         self.inputs.nodes.get(node)?.address(family)
     }
+}
+
+fn some_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 5;
+    let mut names: Vec<&str> = names.take(SHOWN + 1).collect();
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    if names.len() > SHOWN {
+        names[SHOWN] = "…";
+    }
+    names.join(", ")
 }

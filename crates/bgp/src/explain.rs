@@ -51,13 +51,8 @@ pub struct Question {
 
 /// Answers a question. What is wrong with the question is the error.
 pub fn explain(cluster: &mut Cluster, question: &Question) -> Result<Answer, String> {
-    if let Some(node) = &question.node
-        && !cluster.has_node(node)
-    {
-        return Err(format!(
-            "there is no Node({node}); there is {}",
-            some_names(cluster.nodes().map(|name| &**name))
-        ));
+    if let Some(node) = &question.node {
+        cluster.check_node(node)?;
     }
     let (network, mut notes) = target::resolve(cluster, question);
     let asked = question.node.as_deref();
@@ -175,16 +170,4 @@ fn of_learner(
     };
     answer.learnt = learnt;
     Ok(answer)
-}
-
-fn some_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 5;
-    let mut names: Vec<&str> = names.take(SHOWN + 1).collect();
-    if names.is_empty() {
-        return "none".to_owned();
-    }
-    if names.len() > SHOWN {
-        names[SHOWN] = "…";
-    }
-    names.join(", ")
 }

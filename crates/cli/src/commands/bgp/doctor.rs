@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use clap::builder::styling::{AnsiColor, Style};
 use serde_json::json;
 use tortie_bgp::doctor::{Finding, examine};
@@ -23,8 +23,8 @@ const SHOWN: usize = 5;
 pub(super) async fn run(args: &BgpDoctor, global: &Global) -> Result<ExitCode> {
     let mut cluster = load::cluster(&args.subject, global).await?;
     let node = args.subject.node.as_deref();
-    if let Some(node) = node.filter(|node| !cluster.has_node(node)) {
-        bail!("there is no Node({node})");
+    if let Some(node) = node {
+        cluster.check_node(node).map_err(|reason| anyhow!(reason))?;
     }
     let mut findings = Vec::new();
     let own = load::identity(None).map(|identity| identity.node);
